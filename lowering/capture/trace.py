@@ -1,0 +1,109 @@
+"""What capture hands to lowering: one run of a host function as data (no tensors, no framework objects).
+
+Takes nothing; gives HostTrace and its parts.  Must not import torch, triton or jax.
+
+A torch-hosted subject is recorded as a list of events over *storages* (flat memory, in bytes).  Views are not
+events: every TensorRef carries its own shape, strides and offset, so in-place updates and aliasing need no rules.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from lowering.errors import UNKNOWN_SPAN, Span
+
+
+@dataclass(frozen=True, slots=True)
+class TensorRef:
+    """A view of a storage: dtype name ('float32', 'bfloat16', 'int64', 'bool', ...), shape, strides, offset (elements)."""
+
+    storage: int
+    dtype: str
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int = 0
+
+
+@dataclass(slots=True)
+class Storage:
+    """Flat memory.  ``origin``: 'input' | 'empty' (contents undefined) | 'data' (``data`` holds the raw bytes)."""
+
+    id: int
+    nbytes: int
+    origin: str
+    data: np.ndarray | None = None  # uint8[nbytes] when origin is 'data' or 'input'
+
+
+@dataclass(frozen=True, slots=True)
+class AtenCall:
+    """One dispatched op that computes: ``op`` like 'aten.add.Tensor'; TensorRefs stand for tensors inside args."""
+
+    op: str
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    outputs: tuple[Any, ...]
+    span: Span = UNKNOWN_SPAN
+
+
+@dataclass(frozen=True, slots=True)
+class PointerArg:
+    """A tensor passed to a kernel: its storage and the byte offset of its first element."""
+
+    storage: int
+    byte_offset: int
+    tensor: TensorRef
+
+
+@dataclass(frozen=True, slots=True)
+class KernelArg:
+    """One runtime argument of the TTIR function, in its order: signature ('*fp32', 'i32', 'fp32', ...) and value."""
+
+    name: str
+    signature: str
+    value: PointerArg | int | float | bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One Triton launch.  ``args`` are exactly the parameters of the TTIR function, constants already folded."""
+
+    kernel: str
+    ttir: str
+    grid: tuple[int, int, int]
+    args: tuple[KernelArg, ...]
+    constants: dict[str, Any]
+    options: dict[str, Any]  # num_warps, num_stages, enable_fp_fusion, default_dot_input_precision, ...
+    span: Span = UNKNOWN_SPAN
+    config: str = ""  # the autotuner's choice in words, "" when not autotuned
+
+
+@dataclass(frozen=True, slots=True)
+class HostRead:
+    """The host looked at data (``.item()``, ``.tolist()``, a shape from nonzero): what it read and what it saw."""
+
+    tensor: TensorRef
+    value: np.ndarray
+    span: Span = UNKNOWN_SPAN
+
+
+Event = AtenCall | Launch | HostRead
+
+
+@dataclass(slots=True)
+class HostTrace:
+    """One run of a host function.
+
+    ``inputs``: (name, TensorRef) of every array argument (parameters and buffers of a Model included, named
+    'weight:...'); ``outputs``: (name, TensorRef) of returned arrays, then arguments that were written to.
+    ``notes``: assumptions the capture made, one sentence each (they are printed in the report).
+    """
+
+    inputs: list[tuple[str, TensorRef]] = field(default_factory=list)
+    outputs: list[tuple[str, TensorRef]] = field(default_factory=list)
+    storages: dict[int, Storage] = field(default_factory=dict)
+    events: list[Event] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    target: str = "sm_80"
