@@ -1,0 +1,185 @@
+"""The one vocabulary of verdicts, and the records a comparison ends in (plain data: judged here, rendered elsewhere).
+
+Takes nothing; gives Level, Verdict and every part of a Report.  Must not know any framework, IR or renderer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import total_ordering
+from typing import TYPE_CHECKING, Literal
+
+from lowering.errors import Span
+
+if TYPE_CHECKING:  # the words must be cheap to import: `irverify --help` reads them
+    import numpy as np
+
+
+@total_ordering
+class Level(Enum):
+    """How much two programs agree, strongest first.  ``a < b`` reads "a says less good than b"."""
+
+    BITWISE = "bitwise"
+    REASSOCIATED = "reassociated"
+    REAL = "real"
+    CLOSE = "close"
+    TESTED = "tested"
+    UNDECIDED = "undecided"
+    UNSUPPORTED = "unsupported"
+    DIFFERENT = "different"
+
+    @property
+    def rank(self) -> int:
+        """0 for the strongest level; a merge takes the largest."""
+        return _ORDER.index(self)
+
+    def __lt__(self, other: object) -> bool:
+        return self.rank > other.rank if isinstance(other, Level) else NotImplemented
+
+    def __str__(self) -> str:
+        return self.value
+
+
+_ORDER = tuple(Level)
+
+Strength = Literal["certified", "evidence"]
+Severity = Literal["note", "warning", "error"]
+
+
+def worst(levels: Iterable[Level]) -> Level:
+    """The level of a whole made of parts: any ``different`` makes it different, and so on down the vocabulary."""
+    return max(levels, key=lambda level: level.rank, default=Level.UNDECIDED)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One judgement.  ``strength`` belongs to ``real``; ``delta`` to ``close``; ``n_inputs`` to ``tested``."""
+
+    level: Level
+    strength: Strength | None = None
+    delta: float | None = None
+    reason: str = ""
+    site: Span | None = None
+    n_inputs: int = 0
+
+    @staticmethod
+    def merge(parts: Iterable[Verdict]) -> Verdict:
+        """Worst-of.  At ``real`` one mere evidence makes the whole evidence; ``close`` keeps the largest delta."""
+        verdicts = list(parts)
+        if not verdicts:
+            return Verdict(Level.UNDECIDED, reason="there is no output to compare")
+        return max(verdicts, key=lambda v: (v.level.rank, v.strength != "certified", v.delta or 0.0, -v.n_inputs))
+
+
+@dataclass(frozen=True, slots=True)
+class SpecialValue:
+    """A difference that only NaN, infinities, overflow or the sign of zero show."""
+
+    output: str
+    input: str  # in words: "a NaN in x"
+    value_a: float | str
+    value_b: float | str
+    message: str = ""
+
+
+@dataclass(slots=True)
+class OutputResult:
+    """One output compared: the largest distances seen, and how far each side can be from the real result."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    verdict: Verdict
+    max_ulp: float | None = None
+    max_abs: float | None = None
+    max_rel: float | None = None
+    bound_a: float | None = None
+    bound_b: float | None = None
+    freedoms: list[str] = field(default_factory=list)
+    special_values: list[SpecialValue] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Divergence:
+    """The earliest pair of values that part, as a place in each source and a sentence of what differs."""
+
+    a: Span | None
+    b: Span | None
+    what: str
+
+
+@dataclass(slots=True)
+class Witness:
+    """Inputs on which the two programs differ, the element that shows it, and whose arithmetic replayed it."""
+
+    inputs: dict[str, np.ndarray]
+    index: tuple[int, ...]
+    value_a: float | int | str
+    value_b: float | int | str
+    bound: float = 0.0
+    replayed_by: str = "irverify's ieee evaluator"
+    output: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something the reader should know, with a code that ``irverify explain`` expands."""
+
+    code: str
+    message: str
+    span: Span | None = None
+    severity: Severity = "warning"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One guard on the verdict.  ``passed`` is None for a check that did not apply or did not finish."""
+
+    name: str
+    passed: bool | None
+    detail: str = ""
+
+
+@dataclass(slots=True)
+class Subject:
+    """One side of the comparison: where it comes from and what was found in it."""
+
+    file: str
+    entry: str
+    framework: str
+    kernels: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class ShapeResult:
+    """The level reached at one set of input shapes; ``note`` says why it counts or does not."""
+
+    shapes: dict[str, tuple[int, ...]]
+    level: Level
+    note: str = ""
+
+
+@dataclass(slots=True)
+class Report:
+    """All a comparison has to say.  The tool fills ``exit_code`` and ``require``, the judge the rest."""
+
+    verdict: Verdict
+    outputs: list[OutputResult] = field(default_factory=list)
+    divergence: Divergence | None = None
+    witness: Witness | None = None
+    assumptions: list[str] = field(default_factory=list)
+    checks: list[Check] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    timings: dict[str, float] = field(default_factory=dict)  # seconds by phase, in order
+    subjects: tuple[Subject, Subject] | None = None
+    shapes: list[ShapeResult] = field(default_factory=list)
+    exit_code: int = 0
+    require: Level = Level.REAL
+    version: str = ""
+
+    @property
+    def special_values(self) -> list[SpecialValue]:
+        """Every special-value difference of every output, in order."""
+        return [special for output in self.outputs for special in output.special_values]
