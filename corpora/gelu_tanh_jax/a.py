@@ -1,0 +1,7 @@
+"""GELU, tanh approximation."""
+
+import jax
+
+
+def gelu(x):
+    return jax.nn.gelu(x, approximate=True)
