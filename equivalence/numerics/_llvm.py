@@ -1,0 +1,79 @@
+"""Machine operations that numpy lacks: fused multiply-add, bit casts, and a threaded loop over flat arrays.
+
+Takes and gives numba scalars and numpy arrays; must not know any number format.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+Array = npt.NDArray[Any]
+_GRAIN: Final = 1 << 18  # elements; below this a second thread costs more than it saves
+
+
+@intrinsic
+def fma(typingctx: Any, a: Any, b: Any, c: Any) -> Any:
+    """a*b + c rounded once (IEEE 754-2019 §5.4.1); LLVM's llvm.fma: an instruction, or libm's fma where there is none."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.fma(*args)
+
+    return (a(a, a, a), codegen) if a == b == c and isinstance(a, types.Float) else None
+
+
+def _bitcast(source: Any, target: Any) -> Any:
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.bitcast(args[0], ir.IntType(64) if target is types.int64 else ir.DoubleType())
+
+    return target(source), codegen
+
+
+@intrinsic
+def bits_of(typingctx: Any, x: Any) -> Any:
+    """The 64 bits of an f64 as an int64."""
+    return _bitcast(x, types.int64) if x == types.float64 else None
+
+
+@intrinsic
+def float_of(typingctx: Any, x: Any) -> Any:
+    """The f64 with the 64 bits of an int64."""
+    return _bitcast(x, types.float64) if x == types.int64 else None
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(max_workers=_threads())
+
+
+@cache
+def _threads() -> int:
+    return min(8, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+
+
+def flat_map(kernel: Callable[..., None], out_dtype: Any, arrays: tuple[Array, ...], *scalars: Any) -> Array:
+    """``kernel(out, *arrays, *scalars)`` over broadcast, flattened arrays, in chunks on several threads.
+
+    ``kernel`` must release the interpreter lock (``nogil=True``). Gives an array of the broadcast shape.
+    """
+    shape = np.broadcast_shapes(*(a.shape for a in arrays))
+    flat = [np.ascontiguousarray(np.broadcast_to(a, shape)).reshape(-1) for a in arrays]
+    out = np.empty(flat[0].size, out_dtype)
+    parts = min(_threads(), max(1, out.size // _GRAIN))
+    cuts = [out.size * i // parts for i in range(parts + 1)]
+    jobs = [(out[i:j], *(f[i:j] for f in flat), *scalars) for i, j in zip(cuts, cuts[1:])]
+    if parts == 1:
+        kernel(*jobs[0])
+    else:
+        kernel(*(a[:0] if isinstance(a, np.ndarray) else a for a in jobs[0]))  # compile once, outside the pool
+        list(_pool().map(lambda job: kernel(*job), jobs))
+    return out.reshape(shape)

@@ -1,0 +1,144 @@
+"""Float to float: takes arrays in one format, gives the same values rounded once into another.
+
+Also rounding to integral values and flushing of subnormals. Must not know any operation's meaning.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+from ._llvm import bits_of, flat_map
+from .formats import Array, Format, format_of
+
+Mode = Literal["rne", "rtz", "rtp", "rtn", "rna"]
+MODES: Final[dict[str, int]] = {"rne": 0, "rtz": 1, "rtp": 2, "rtn": 3, "rna": 4}
+
+_FRACTION: Final = (1 << 52) - 1
+_MAGNITUDE: Final = (1 << 63) - 1
+_INFINITY: Final = 0x7FF << 52
+
+
+@numba.njit(inline="always", cache=True)
+def _increment(mode: int, odd: int, negative: bool, shift: int) -> int:
+    """What to add below the kept bits so that a truncating shift rounds in ``mode``."""
+    last = (np.int64(1) << shift) - 1
+    if mode == 0:
+        return (last >> 1) + odd
+    if mode == 4:
+        return (last >> 1) + 1
+    if mode == 1:
+        return np.int64(0)
+    return last if negative == (mode == 3) else np.int64(0)
+
+
+@numba.njit(inline="always", cache=True)
+def _magnitude_code(a: int, negative: bool, fraction_bits: int, bias: int, mode: int) -> int:
+    """Code of the rounded magnitude with an unbounded exponent; ``a`` = bits of a finite |x| in f64."""
+    e = (a >> 52) - 1023 + bias
+    shift = np.int64(52 - fraction_bits)
+    if e >= 1:
+        v = a - ((np.int64(1023) - bias) << 52)
+    else:  # subnormal in the target: make the hidden bit explicit and drop more bits (all of them from 54 on)
+        hidden = np.int64(1) << 52 if a > _FRACTION else np.int64(0)
+        v = (a & _FRACTION) | hidden
+        shift = min(shift + 1 - e, np.int64(54))
+    return (v + _increment(mode, (v >> shift) & 1, negative, shift)) >> shift
+
+
+@numba.njit(nogil=True, cache=True)
+def _round_kernel(
+    out: Array, x: Array, fraction_bits: int, bias: int, max_code: int, over: int, inf: int, nan: int,
+    sign: int, negative_zero: bool, left: int, mode: int,
+) -> None:  # fmt: skip
+    """Codes of x rounded once. over/inf/nan: codes for overflow, infinity and NaN; ``sign``: position of the sign."""
+    for i in range(x.size):
+        bits = bits_of(np.float64(x[i]))
+        a, negative = bits & _MAGNITUDE, bits < 0
+        code = _magnitude_code(a, negative, fraction_bits, bias, mode)
+        if code > max_code:
+            outward = mode == 0 or mode == 4 or (mode != 1 and negative == (mode == 3))
+            code = np.int64(over) if outward else np.int64(max_code)
+        if a == _INFINITY:
+            code = np.int64(inf)
+        if negative and (negative_zero or code != 0):
+            code |= np.int64(1) << sign
+        if a > _INFINITY:
+            code = np.int64(nan)
+        out[i] = code << left
+
+
+def _round(x: Array, dst: Format, mode: str, saturate: bool) -> Array:
+    """x (f32 or f64) rounded into ``dst`` by the integer kernel."""
+    over = dst.max_code if saturate else dst.inf_code
+    unsigned = np.dtype(f"u{dst.storage.itemsize}")
+    codes = flat_map(
+        _round_kernel, unsigned, (x,), dst.fraction_bits, dst.bias, dst.max_code, over, over, dst.nan_code,
+        dst.bits - 1, dst.has_negative_zero, 13 if dst.name == "tf32" else 0, MODES[mode],
+    )  # fmt: skip
+    return codes.view(dst.storage)
+
+
+# Pairs whose library cast rounds exactly once, to nearest even, with our overflow rule, faster than the kernel.
+# Not among them: f64 -> bf16 and f64 -> fp8 of ml_dtypes, which pass through f32 and round twice.
+_NATIVE: Final = {("f64", "f32"), ("f32", "bf16")}
+
+
+def _contains(dst: Format, src: Format) -> bool:
+    """Whether every value of src is a value of dst, NaN and infinities included."""
+    tops = src.max <= dst.max and src.emin - src.p >= dst.emin - dst.p
+    return dst.p >= src.p and tops and (dst.has_inf or not src.has_inf) and dst.has_negative_zero and dst.nan != "none"
+
+
+def _holder(x: Array, src: Format) -> Array:
+    """x without change of value as an f64 array for f64, else as an f32 array."""
+    return np.asarray(x).astype(np.float64 if src.name == "f64" else np.float32, copy=False)
+
+
+def cast_float(x: Array, src: str, dst: str, *, mode: Mode = "rne", saturate: bool = False) -> Array:
+    """x rounded once from format ``src`` into ``dst`` (IEEE 754-2019 §4.3, §5.4.2), subnormals included.
+
+    Shape is kept; the result has the storage dtype of ``dst``. Overflow gives infinity, or NaN where the format has no
+    infinity, or the largest finite value where it has neither; the inward directed modes give the largest finite
+    value. ``saturate`` (PTX .satfinite, OCP OFP8) sends overflow and infinities to the largest finite value. The sign
+    of zero is kept where the format has it. NaN payloads are not.
+    """
+    source, target = format_of(src), format_of(dst)
+    with np.errstate(all="ignore"):
+        if source == target or (_contains(target, source) and not saturate):
+            return np.asarray(x).astype(target.storage, copy=False)
+        if mode == "rne" and not saturate and (source.name, target.name) in _NATIVE:
+            return np.asarray(x).astype(target.storage)
+        if target.name == "f64":  # only saturation of an infinity is left
+            return np.clip(np.asarray(x).astype(np.float64), -target.max, target.max)
+        return _round(_holder(x, source), target, mode, saturate)
+
+
+def flush_subnormals(x: Array, dtype: str) -> Array:
+    """Subnormals replaced by the zero of their sign (PTX .ftz, on inputs and on results); other values unchanged."""
+    fmt = format_of(dtype)
+    wide = _holder(x, fmt)
+    tiny = np.abs(wide) < fmt.smallest_normal
+    return np.where(tiny, np.copysign(wide.dtype.type(0), wide), wide).astype(fmt.storage)
+
+
+def _round_away(x: Array) -> Array:
+    """Nearest integer, halves away from zero; no x+0.5, which fails just below 0.5 and above 2^p."""
+    low = np.trunc(x)
+    return np.where(np.abs(x - low) >= 0.5, low + np.copysign(x.dtype.type(1), x), low)
+
+
+def round_integral(x: Array, dtype: str, *, mode: Mode = "rne") -> Array:
+    """x rounded to an integral value of the same format (IEEE 754-2019 §5.9): floor is rtn, ceil rtp, trunc rtz.
+
+    Exact in every format whose integral values near 1 exist; the sign of zero is kept.
+    """
+    fmt = format_of(dtype)
+    wide = _holder(x, fmt)
+    with np.errstate(all="ignore"):
+        functions: dict[str, Any] = {"rne": np.rint, "rtz": np.trunc, "rtp": np.ceil, "rtn": np.floor, "rna": _round_away}
+        rounded: npt.NDArray[Any] = np.copysign(functions[mode](wide), wide)
+    return cast_float(rounded, "f64" if fmt.name == "f64" else "f32", dtype)
