@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -21,9 +22,8 @@ Array = npt.NDArray[Any]
 _GRAIN: Final = 1 << 18  # elements; below this a second thread costs more than it saves
 
 
-@intrinsic
-def fma(typingctx: Any, a: Any, b: Any, c: Any) -> Any:
-    """a*b + c rounded once (IEEE 754-2019 §5.4.1); LLVM's llvm.fma: an instruction, or libm's fma where there is none."""
+def _fma_typing(typingctx: Any, a: Any, b: Any, c: Any) -> Any:
+    """a*b + c rounded once (IEEE 754-2019 §5.4.1); an instruction, or libm's fma without one."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.fma(*args)
@@ -38,16 +38,20 @@ def _bitcast(source: Any, target: Any) -> Any:
     return target(source), codegen
 
 
-@intrinsic
-def bits_of(typingctx: Any, x: Any) -> Any:
+def _bits_typing(typingctx: Any, x: Any) -> Any:
     """The 64 bits of an f64 as an int64."""
     return _bitcast(x, types.int64) if x == types.float64 else None
 
 
-@intrinsic
-def float_of(typingctx: Any, x: Any) -> Any:
+def _float_typing(typingctx: Any, x: Any) -> Any:
     """The f64 with the 64 bits of an int64."""
     return _bitcast(x, types.float64) if x == types.int64 else None
+
+
+# Typed as Any: a type checker sees the typing context as a parameter, callers must not.
+fma: Any = intrinsic(_fma_typing)
+bits_of: Any = intrinsic(_bits_typing)
+float_of: Any = intrinsic(_float_typing)
 
 
 @cache
@@ -70,7 +74,7 @@ def flat_map(kernel: Callable[..., None], out_dtype: Any, arrays: tuple[Array, .
     out = np.empty(flat[0].size, out_dtype)
     parts = min(_threads(), max(1, out.size // _GRAIN))
     cuts = [out.size * i // parts for i in range(parts + 1)]
-    jobs = [(out[i:j], *(f[i:j] for f in flat), *scalars) for i, j in zip(cuts, cuts[1:])]
+    jobs = [(out[i:j], *(f[i:j] for f in flat), *scalars) for i, j in pairwise(cuts)]
     if parts == 1:
         kernel(*jobs[0])
     else:

@@ -23,7 +23,8 @@ import numba
 import numpy as np
 
 from . import exact
-from ._llvm import bits_of, flat_map, float_of, fma as _fma
+from ._llvm import bits_of, flat_map, float_of
+from ._llvm import fma as _fma
 from .formats import Array, format_of
 from .rounding import Mode, cast_float
 

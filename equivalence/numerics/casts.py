@@ -110,7 +110,7 @@ def float_to_int(x: Array, src: str, dst: str, *, mode: Mode = "rtz", overflow: 
 
 
 def float_to_int_undefined(x: Array, src: str, dst: str, *, mode: Mode = "rtz") -> npt.NDArray[np.bool_]:
-    """Where C calls the conversion undefined: NaN, infinities and values whose rounding is out of range (C23 §6.3.1.4)."""
+    """Where C leaves it undefined: NaN, infinities, and values whose rounding is out of range (C23 §6.3.1.4)."""
     ints = int_format_of(dst)
     if ints.name == "i1":
         return np.zeros(np.shape(x), np.bool_)
@@ -124,7 +124,9 @@ def int_to_int(x: Array, src: str, dst: str) -> Array:
     return np.asarray(x).astype(int_format_of(dst).storage)
 
 
-def cast(x: Array, src: str, dst: str, *, mode: Mode | None = None, saturate: bool = False, overflow: Overflow = "saturate") -> Array:  # fmt: skip
+def cast(
+    x: Array, src: str, dst: str, *, mode: Mode | None = None, saturate: bool = False, overflow: Overflow = "saturate"
+) -> Array:
     """Any dtype to any dtype; ``mode`` defaults to rne towards floats and rtz towards integers."""
     if not is_float(src) and not is_float(dst):
         return int_to_int(x, src, dst)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 from math import isfinite, isqrt
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -72,7 +72,7 @@ def _rational(op: str, args: tuple[Fraction, ...]) -> tuple[int, int]:
 def elementwise(op: str, arrays: tuple[Array, ...], nearest: Array, dtype: str, mode: str) -> Array:
     """``op`` on f64 arrays rounded once in ``mode``; ``nearest`` is the to-nearest result, kept where it is special.
 
-    Special: operands not finite, an exact zero result (its sign is fixed up for rtn, IEEE 754-2019 §6.3), x/0, sqrt(<0).
+    Special: operands not finite, an exact zero result (but for its sign in rtn, IEEE 754-2019 §6.3), x/0, sqrt(<0).
     """
     out = np.array(nearest, copy=True)
     flat = [np.broadcast_to(a, out.shape) for a in arrays]

@@ -1,6 +1,6 @@
 """Integer arithmetic of fixed width without traps: takes and gives numpy arrays of the dtype's storage.
 
-Where a language leaves a result undefined the value is a stated one and a mask says where. Must not know which language.
+Where a language leaves a result undefined the value is a stated one and a mask says where. Must not know languages.
 """
 
 from __future__ import annotations
@@ -138,7 +138,9 @@ def _amount(b: Array, ints: IntFormat) -> tuple[Array, Mask]:
     return amount, np.asarray(amount >= ints.bits)
 
 
-def _shift(operation: Any, x: Array, b: Array, ints: IntFormat, flavour: ShiftFlavour, beyond: Array) -> tuple[Array, Mask]:
+def _shift(
+    operation: Any, x: Array, b: Array, ints: IntFormat, flavour: ShiftFlavour, beyond: Array
+) -> tuple[Array, Mask]:
     amount, undefined = _amount(b, ints)
     inside = (amount & amount.dtype.type(ints.bits - 1)).astype(x.dtype)
     shifted = operation(x, inside)
@@ -147,7 +149,7 @@ def _shift(operation: Any, x: Array, b: Array, ints: IntFormat, flavour: ShiftFl
 
 
 def shl(a: Array, b: Array, dtype: str, flavour: ShiftFlavour = "clamp") -> tuple[Array, Mask]:
-    """a << b and where b >= width (undefined in C and arith). ``clamp``: then 0 (PTX, XLA); ``mask``: b mod width (x86)."""
+    """a << b and where b >= width (undefined in C). ``clamp``: then 0 (PTX, XLA); ``mask``: b mod width (x86)."""
     ints = int_format_of(dtype)
     x = np.asarray(a, dtype=ints.storage).view(f"u{ints.storage.itemsize}")
     return _shift(np.left_shift, x, b, ints, flavour, np.zeros((), x.dtype))

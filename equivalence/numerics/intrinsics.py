@@ -83,7 +83,7 @@ BINARY: Final[dict[str, Binary]] = {
 
 
 def apply(fn: str, *args: Array, dtype: str, mode: Mode = "rne") -> Array:
-    """``fn`` of arrays of ``dtype``, broadcast; computed in f64, rounded once in ``mode``. KeyError for an unknown name."""
+    """``fn`` of arrays of ``dtype``, broadcast; computed in f64, rounded once in ``mode``. KeyError: unknown name."""
     table: dict[str, Callable[..., Any]] = {**UNARY} if len(args) == 1 else {**BINARY}
     if fn not in table:
         raise KeyError(f"no {len(args)}-argument function {fn!r}; known: {', '.join(sorted(table))}")

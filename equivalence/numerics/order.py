@@ -36,7 +36,7 @@ def _extreme(a: Array, b: Array, dtype: str, nan: NanFlavour, signed_zero: bool,
 
 
 def minimum(a: Array, b: Array, dtype: str, nan: NanFlavour = "propagate", signed_zero: bool = True) -> Array:
-    """The smaller of a and b. ``number`` drops one NaN (IEEE 754-2019 §9.6 minimumNumber, C fmin); ``propagate`` keeps it.
+    """The smaller of a and b. ``number`` drops one NaN (IEEE 754-2019 §9.6 minimumNumber, C fmin), ``propagate`` keeps.
 
     ``signed_zero``: -0 is smaller than +0 (2019 minimum, PTX min); without it equal operands give the first one.
     """

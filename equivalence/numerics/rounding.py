@@ -23,7 +23,7 @@ _INFINITY: Final = 0x7FF << 52
 
 
 @numba.njit(inline="always", cache=True)
-def _increment(mode: int, odd: int, negative: bool, shift: int) -> int:
+def _increment(mode: int, odd: Any, negative: bool, shift: Any) -> Any:
     """What to add below the kept bits so that a truncating shift rounds in ``mode``."""
     last = (np.int64(1) << shift) - 1
     if mode == 0:
@@ -36,7 +36,7 @@ def _increment(mode: int, odd: int, negative: bool, shift: int) -> int:
 
 
 @numba.njit(inline="always", cache=True)
-def _magnitude_code(a: int, negative: bool, fraction_bits: int, bias: int, mode: int) -> int:
+def _magnitude_code(a: Any, negative: bool, fraction_bits: int, bias: int, mode: int) -> Any:
     """Code of the rounded magnitude with an unbounded exponent; ``a`` = bits of a finite |x| in f64."""
     e = (a >> 52) - 1023 + bias
     shift = np.int64(52 - fraction_bits)
@@ -131,6 +131,11 @@ def _round_away(x: Array) -> Array:
     return np.where(np.abs(x - low) >= 0.5, low + np.copysign(x.dtype.type(1), x), low)
 
 
+_INTEGRAL: Final[dict[str, Any]] = {
+    "rne": np.rint, "rtz": np.trunc, "rtp": np.ceil, "rtn": np.floor, "rna": _round_away,
+}  # fmt: skip
+
+
 def round_integral(x: Array, dtype: str, *, mode: Mode = "rne") -> Array:
     """x rounded to an integral value of the same format (IEEE 754-2019 §5.9): floor is rtn, ceil rtp, trunc rtz.
 
@@ -139,6 +144,5 @@ def round_integral(x: Array, dtype: str, *, mode: Mode = "rne") -> Array:
     fmt = format_of(dtype)
     wide = _holder(x, fmt)
     with np.errstate(all="ignore"):
-        functions: dict[str, Any] = {"rne": np.rint, "rtz": np.trunc, "rtp": np.ceil, "rtn": np.floor, "rna": _round_away}
-        rounded: npt.NDArray[Any] = np.copysign(functions[mode](wide), wide)
+        rounded: npt.NDArray[Any] = np.copysign(_INTEGRAL[mode](wide), wide)
     return cast_float(rounded, "f64" if fmt.name == "f64" else "f32", dtype)
