@@ -82,6 +82,13 @@ def elementwise(
     return outs
 
 
+def unary(kernel: Callable[..., Any], params: Sequence[Any], a: NDArray[Any], *dtypes: Any) -> tuple[NDArray[Any], ...]:
+    """Outputs of `kernel(*params, a, out..., lo, hi)` in the shape of `a`; fresh arrays."""
+    outs = tuple(np.empty(a.shape, d) for d in dtypes)
+    over(a.size, kernel, *params, np.ascontiguousarray(a).reshape(-1), *(o.reshape(-1) for o in outs))
+    return outs
+
+
 def folded(kernel: Callable[..., Any], params: Sequence[Any], a: NDArray[Any], axis: int, dtype: Any) -> NDArray[Any]:
     """One axis folded by `kernel(*params, a[o, n, i], out[o, i], o_lo, o_hi, i_lo, i_hi)`, out starting at zero."""
     shape = a.shape[:axis] + a.shape[axis + 1 :]
