@@ -78,6 +78,7 @@ class Launch:
     options: dict[str, Any]  # num_warps, num_stages, enable_fp_fusion, default_dot_input_precision, ...
     span: Span = UNKNOWN_SPAN
     config: str = ""  # the autotuner's choice in words, "" when not autotuned
+    written: tuple[int, ...] = ()  # indices of the args that the TTIR may store to (never too few)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,3 +108,4 @@ class HostTrace:
     events: list[Event] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     target: str = "sm_80"
+    configurations: dict[str, int] = field(default_factory=dict)  # autotuned kernel -> number of configurations

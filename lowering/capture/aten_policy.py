@@ -1,0 +1,115 @@
+"""Which ATen ops are recorded under their own name, and how the others are taken apart.
+
+Takes an OpOverload; gives its decomposition, or None when it keeps its name.  Must not know about traces or tensors.
+
+What is recorded is Core ATen plus ``KEPT``; everything else goes through torch's own decomposition if it has one.
+In-place and ``out=`` variants are recorded as their functional op: the event's output refs say where the result goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import torch
+from torch._ops import OpOverload
+
+# Outside Core ATen, or decomposed by torch, but with a meaning worth more whole than in pieces.
+KEPT = frozenset(
+    f"aten.{name}"
+    for name in """
+    _softmax _log_softmax _safe_softmax logsumexp
+    native_layer_norm native_group_norm _native_batch_norm_legit_functional
+    _native_batch_norm_legit_no_training native_dropout
+    convolution convolution_backward mm bmm addmm baddbmm dot mv addmv
+    gelu sigmoid silu relu tanh erf softplus elu leaky_relu hardtanh sign sgn
+    sum mean var var_mean std std_mean amax amin max min argmax argmin prod any all cumsum cumprod logcumsumexp
+    sort topk embedding embedding_dense_backward index index_put index_select index_add index_copy gather scatter
+    scatter_add scatter_reduce masked_fill where clamp clamp_min clamp_max addcmul addcdiv lerp
+    rsub fill floor_divide remainder logaddexp nan_to_num
+    cat stack flip roll tril triu constant_pad_nd repeat zeros zeros_like ones ones_like full full_like arange
+    scalar_tensor new_zeros new_ones new_full eye linspace clone _to_copy copy
+    avg_pool2d max_pool2d_with_indices _adaptive_avg_pool2d upsample_nearest2d grid_sampler_2d
+    randn randn_like rand rand_like randint randint_like randperm bernoulli normal_functional uniform exponential
+    """.split()
+)
+RENAMED = {"aten.zero_": ("aten.fill", "Scalar", (0,)), "aten.copy_": ("aten.copy", "default", ())}
+# Allocation only: their results are storages of origin 'empty' (or views), not events.
+ALLOCATORS = frozenset(
+    f"aten.{name}" for name in "empty empty_like empty_strided empty_permuted new_empty new_empty_strided resize_ set_".split()
+)
+# The size of the result, or the result itself as a Python value, depends on data: the arguments are read first.
+READS = frozenset(
+    f"aten.{name}"
+    for name in "_local_scalar_dense equal nonzero nonzero_static masked_select _unique _unique2 unique_dim "
+    "unique_consecutive unique_dim_consecutive bincount repeat_interleave histc is_nonzero allclose".split()
+)
+
+
+def packet_name(func: OpOverload) -> str:
+    """'aten.add' for aten.add.Tensor."""
+    return f"{func.namespace}.{func._schema.name.split('::')[1]}"
+
+
+@cache
+def _table() -> dict[Any, Callable[..., Any]]:
+    from torch._decomp import core_aten_decompositions, get_decompositions
+
+    aten = torch.ops.aten
+    extra = [aten._scaled_dot_product_flash_attention_for_cpu, aten.native_layer_norm_backward, aten.mish,
+             aten.native_batch_norm_backward, aten.upsample_bilinear2d, aten.glu_jvp, aten.l1_loss]  # fmt: skip
+    known = [op for op in extra if op is not None]
+    return {**get_decompositions(known), **dict(core_aten_decompositions())}
+
+
+@cache
+def decomposition(func: OpOverload) -> Callable[..., Any] | None:
+    """Torch's own decomposition of ``func``, unless it is recorded under its own name."""
+    name = packet_name(func)
+    if name in KEPT or name in READS or name in ALLOCATORS or torch.Tag.core in func.tags or name in RENAMED:
+        return None
+    if is_view(func):
+        return None
+    if func._schema.is_mutable:
+        functional = functional_variant(func)
+        if functional is not None and decomposition(functional) is None:
+            return None  # recorded as the functional op, written in place
+    return _table().get(func)
+
+
+@cache
+def is_view(func: OpOverload) -> bool:
+    """True when every tensor result aliases an argument without writing to it (checked on storages as well)."""
+    returns = func._schema.returns
+    aliases = [r.alias_info is not None and not r.alias_info.is_write for r in returns]
+    return bool(returns) and all(aliases)
+
+
+@cache
+def written_arguments(func: OpOverload) -> tuple[str, ...]:
+    """Names of the arguments that the op writes to: ('self',) for add_, ('out',) for add.out."""
+    return tuple(a.name for a in func._schema.arguments if a.alias_info is not None and a.alias_info.is_write)
+
+
+@cache
+def functional_variant(func: OpOverload) -> OpOverload | None:
+    """aten.add.Tensor for aten.add_.Tensor and for aten.add.out; None if there is no such op or it means more."""
+    written = written_arguments(func)
+    name = func._schema.name.split("::")[1]
+    packet = getattr(getattr(torch.ops, func.namespace), name.removesuffix("_") if len(written) else name, None)
+    if packet is None or not written:
+        return None
+    wanted = [a.name for a in func._schema.arguments if not (a.is_out and a.name in written)]
+    for overload in packet.overloads():
+        candidate = getattr(packet, overload)
+        if not candidate._schema.is_mutable and _same_inputs(candidate, func, wanted):
+            return candidate
+    return None
+
+
+def _same_inputs(candidate: OpOverload, func: OpOverload, wanted: list[str]) -> bool:
+    ours = {a.name: str(a.type) for a in func._schema.arguments}
+    theirs = [(a.name, str(a.type)) for a in candidate._schema.arguments if a.name not in ("dtype", "generator")]
+    kept = [(name, ours[name]) for name in wanted if name not in ("dtype", "generator")]
+    return theirs == kept

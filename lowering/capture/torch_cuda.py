@@ -1,0 +1,218 @@
+"""Shows a VirtualGpu to Python code through torch.cuda, torch.accelerator and their neighbours, and takes it away again.
+
+Takes a VirtualGpu; gives a context manager.  Must not know about traces or Triton.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+
+from lowering.capture.user_frames import user_span
+from lowering.capture.virtual_gpu import VirtualGpu
+from lowering.errors import Unsupported
+
+_STOP = "run_captured"
+_MISSING = object()
+
+
+def unsupported(construct: str, hint: str = "") -> Callable[..., Any]:
+    """A stand-in that refuses to be called, naming the user's line."""
+
+    def refuse(*args: Any, **kwargs: Any) -> Any:
+        raise Unsupported(construct, user_span(_STOP), hint)
+
+    return refuse
+
+
+class _Null:
+    """A context manager and object whose every method does nothing: streams, events and device guards."""
+
+    cuda_stream = 0
+    stream_id = 0
+    idx = 0
+    device = torch.device("cuda", 0)
+    device_index = 0
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        pass
+
+    def __enter__(self) -> _Null:
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        return None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Null)
+
+    def __hash__(self) -> int:
+        return 0
+
+    def elapsed_time(self, end: Any) -> float:
+        return 1.0
+
+    def query(self) -> bool:
+        return True
+
+    def record_event(self, event: Any = None) -> _Null:
+        return self
+
+    def record(self, stream: Any = None) -> None: ...
+
+    def wait(self, stream: Any = None) -> None: ...
+
+    def wait_stream(self, stream: Any) -> None: ...
+
+    def wait_event(self, event: Any) -> None: ...
+
+    def synchronize(self) -> None: ...
+
+
+class VirtualGenerator(torch.Generator):
+    """A CPU generator that also accepts device='cuda'."""
+
+    def __new__(cls, device: Any = "cpu") -> VirtualGenerator:
+        return super().__new__(cls, device="cpu")
+
+
+def properties(gpu: VirtualGpu) -> SimpleNamespace:
+    """What torch.cuda.get_device_properties answers."""
+    return SimpleNamespace(
+        name=gpu.name, major=gpu.capability[0], minor=gpu.capability[1], total_memory=gpu.total_memory,
+        multi_processor_count=gpu.sms, warp_size=gpu.warp_size, is_integrated=False, is_multi_gpu_board=False,
+        max_threads_per_multi_processor=gpu.max_threads_per_sm, regs_per_multiprocessor=gpu.registers_per_sm,
+        shared_memory_per_block=49152, shared_memory_per_block_optin=gpu.shared_memory,
+        shared_memory_per_multiprocessor=gpu.shared_memory + 1024, L2_cache_size=gpu.l2_cache,
+        gcnArchName="", uuid="virtual", max_threads_per_block=1024, clock_rate=gpu.clock_khz,
+        memory_clock_rate=gpu.memory_clock_khz, memory_bus_width=gpu.memory_bus_bits, pci_bus_id=0,
+    )  # fmt: skip
+
+
+def _always(value: Any) -> Callable[..., Any]:
+    return lambda *args, **kwargs: value
+
+
+def _no_grad_for_inference(mode: Any = True) -> Any:
+    """torch.inference_mode as no_grad: the real one refuses tensor subclasses (no version counter)."""
+    if callable(mode):
+        return torch.no_grad()(mode)
+    return torch.no_grad() if mode else torch.set_grad_enabled(torch.is_grad_enabled())
+
+
+def _compile(model: Any = None, **options: Any) -> Any:
+    """torch.compile as the identity: the eager ops are what is captured."""
+    return model if model is not None else (lambda function: function)
+
+
+def _cuda_attributes(gpu: VirtualGpu) -> dict[str, Any]:
+    device = properties(gpu)
+    no_graphs = unsupported("CUDA graphs", "call the function directly")
+    return {
+        "is_available": _always(True), "is_initialized": _always(True), "_is_compiled": _always(True),
+        "init": _always(None), "_lazy_init": _always(None), "_initialized": True, "_lazy_call": lambda call, **kw: None,
+        "device_count": _always(1), "current_device": _always(0), "set_device": _always(None), "_get_device": _Null,
+        "device": _Null, "device_of": _Null, "_DeviceGuard": _Null, "Stream": _Null, "ExternalStream": _Null,
+        "Event": _Null, "stream": _Null, "StreamContext": _Null, "current_stream": _Null, "default_stream": _Null,
+        "set_stream": _always(None), "synchronize": _always(None), "_exchange_device": _always(0),
+        "_maybe_exchange_device": _always(0), "get_device_properties": _always(device),
+        "_get_device_properties": _always(device), "get_device_name": _always(gpu.name),
+        "get_device_capability": _always(gpu.capability), "get_arch_list": _always([gpu.target]),
+        "is_bf16_supported": _always(True), "is_tf32_supported": _always(True), "can_device_access_peer": _always(False),
+        "mem_get_info": _always((gpu.total_memory, gpu.total_memory)), "memory_allocated": _always(0),
+        "max_memory_allocated": _always(0), "memory_reserved": _always(0), "max_memory_reserved": _always(0),
+        "reset_peak_memory_stats": _always(None), "memory_stats": _always({}), "empty_cache": _always(None), "ipc_collect": _always(None),
+        "manual_seed": _always(None), "manual_seed_all": _always(None), "seed": _always(None), "initial_seed": _always(0),
+        "default_generators": (_CudaGenerator(),), "get_rng_state": lambda *a: torch.get_rng_state(),
+        "set_rng_state": lambda state, *a: torch.set_rng_state(state),
+        "is_current_stream_capturing": _always(False), "CUDAGraph": no_graphs, "graph": no_graphs,
+        "make_graphed_callables": no_graphs,
+    }  # fmt: skip
+
+
+class _CudaGenerator(torch.Generator):
+    """torch.cuda.default_generators[0]: its state is 16 bytes, seed and offset, which Philox kernels unpack."""
+
+    def __new__(cls) -> _CudaGenerator:
+        return super().__new__(cls, device="cpu")
+
+    def __init__(self) -> None:
+        self._pair = [0, 0]
+
+    def get_state(self) -> torch.Tensor:
+        return torch.tensor(self._pair, dtype=torch.int64, device="cpu").view(torch.uint8)
+
+    def set_state(self, state: torch.Tensor) -> _CudaGenerator:
+        self._pair = state.view(torch.int64).tolist()
+        return self
+
+
+class _Autocast(torch.autocast):
+    """torch.autocast, refusing 'cuda': it would silently do nothing to tensors that C++ believes are on 'meta'."""
+
+    def __enter__(self) -> Any:
+        if self.device == "cuda" and self._enabled:
+            raise Unsupported("torch.autocast('cuda')", user_span(_STOP), "cast the tensors explicitly")
+        return super().__enter__()
+
+
+def _attributes(gpu: VirtualGpu) -> dict[str, Any]:
+    """Dotted name -> replacement."""
+    multi_gpu = unsupported("torch.distributed", "capture one device's computation")
+    found = {f"torch.cuda.{name}": value for name, value in _cuda_attributes(gpu).items()}
+    accelerator = {
+        "is_available": _always(True), "device_count": _always(1), "current_device_index": _always(0),
+        "current_device_idx": _always(0), "set_device_index": _always(None), "set_device_idx": _always(None),
+        "current_accelerator": _always(torch.device("cuda")), "current_stream": _Null, "synchronize": _always(None),
+        "set_stream": _always(None), "device_index": _Null,
+    }  # fmt: skip
+    found |= {f"torch.accelerator.{name}": value for name, value in accelerator.items()}
+    return found | {
+        "torch._C._cuda_getCurrentRawStream": _always(0),
+        "torch._C._cuda_getDevice": _always(0),
+        "torch._C._cuda_getDeviceCount": _always(1),
+        "torch.version.cuda": "12.8",
+        "torch.backends.cuda.is_built": _always(True),
+        "torch.Generator": VirtualGenerator,
+        "torch.inference_mode": _no_grad_for_inference,
+        "torch.compile": _compile,
+        "torch.autocast": _Autocast,
+        "torch.distributed.init_process_group": multi_gpu,
+        "torch.utils.cpp_extension.load_inline": unsupported("torch.utils.cpp_extension.load_inline"),
+        "torch.utils.cpp_extension.load": unsupported("torch.utils.cpp_extension.load"),
+    }
+
+
+def _resolve(dotted: str) -> tuple[Any, str]:
+    import importlib
+
+    owner, name = dotted.rsplit(".", 1)
+    with contextlib.suppress(ImportError):
+        importlib.import_module(owner)
+    module: Any = torch
+    for part in owner.split(".")[1:]:
+        module = getattr(module, part, None)
+    return module, name
+
+
+@contextlib.contextmanager
+def installed(gpu: VirtualGpu) -> Iterator[None]:
+    """torch.cuda as it would be with this GPU; undone at exit, whatever happened."""
+    undo: list[tuple[Any, str, Any]] = []
+    try:
+        for dotted, value in _attributes(gpu).items():
+            owner, name = _resolve(dotted)
+            if owner is not None:
+                undo.append((owner, name, owner.__dict__.get(name, _MISSING)))
+                setattr(owner, name, value)
+        yield
+    finally:
+        for owner, name, old in reversed(undo):
+            if old is _MISSING:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, old)

@@ -1,0 +1,325 @@
+"""Below autograd: runs every ATen op on the inner CPU tensors, and has it recorded.
+
+Takes dispatched ops from the modes and from VirtualTensor; gives virtual results.  Must not know about Triton or
+about how a capture begins and ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch.utils._mode_utils import no_dispatch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_iter, tree_map
+
+from lowering.capture import aten_policy as policy
+from lowering.capture.recorder import Recorder
+from lowering.capture.torch_arrays import dtype_name
+from lowering.capture.torch_tensor import CPU, CUDA, VirtualTensor
+from lowering.capture.trace import AtenCall, TensorRef
+from lowering.capture.user_frames import user_span
+from lowering.errors import Span
+
+CAPTURE_FRAME = "run_captured"  # spans are looked for above this function only
+_UNRECORDED_KWARGS = frozenset({"device", "layout", "pin_memory", "non_blocking", "generator", "memory_format"})
+_MAY_MIX_DEVICES = ("aten.copy_", "aten._to_copy", "aten.index", "aten.set_", "aten._index_put_impl_")
+
+
+class Dispatcher:
+    """One per session.  ``recorder`` is None between captures and while the autotuner tries configurations."""
+
+    def __init__(self) -> None:
+        self.recorder: Recorder | None = None
+        self.mode = _DispatchMode(self)
+        self.user_kernels: dict[str, Callable[..., Any]] = {}  # 'lib::op' -> implementation for the CUDA key
+        self._running: list[str] = []
+
+    # -- entry ---------------------------------------------------------------------------------------------------
+
+    def call(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """One dispatched op."""
+        if not self._concerns_us(func, args, kwargs):
+            self._note_randomness(func)
+            return func(*args, **kwargs)
+        implementation = self._implementation(func)
+        if implementation is not None:
+            with self.mode, self._inside(func):
+                result = implementation(*args, **kwargs)
+            if result is not NotImplemented:
+                return result
+        return self._run(func, args, kwargs)
+
+    def _concerns_us(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        device = kwargs.get("device")
+        if device is not None and torch.device(device).type in ("meta", "cuda"):
+            return True
+        tensors = (leaf for leaf in tree_iter((args, kwargs)) if isinstance(leaf, torch.Tensor))
+        return any(self._is_ours(tensor, func._schema.is_mutable) for tensor in tensors)
+
+    def _is_ours(self, tensor: torch.Tensor, written: bool) -> bool:
+        """Virtual, or a plain CPU tensor with memory of the trace's (``cpu_buffer.copy_(x)``, a constant changed later)."""
+        if isinstance(tensor, VirtualTensor) or self.recorder is None:
+            return isinstance(tensor, VirtualTensor)
+        return self.recorder.is_symbolic(tensor) or (written and self.recorder.knows(tensor))
+
+    def _implementation(self, func: Any) -> Callable[..., Any] | None:
+        name = func._schema.name
+        if name in self._running:
+            return None
+        if name in self.user_kernels:
+            return self.user_kernels[name]
+        if func.namespace == "prims":
+            return getattr(func, "prim_impl_aten", None)
+        return policy.decomposition(func)
+
+    @contextlib.contextmanager
+    def _inside(self, func: Any) -> Iterator[None]:
+        self._running.append(func._schema.name)
+        try:
+            yield
+        finally:
+            self._running.pop()
+
+    # -- one op on the inner tensors -----------------------------------------------------------------------------
+
+    def _run(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        self._refuse_mixed_devices(func, args, kwargs)
+        claim = _result_device(args, kwargs)
+        wrappers: dict[int, VirtualTensor] = {}
+        inner_args, inner_kwargs = tree_map(lambda leaf: _unwrap(leaf, wrappers), (args, kwargs))
+        inner_kwargs = _on_cpu(inner_kwargs)
+        if policy.packet_name(func) in policy.READS or _is_boolean_index(func, inner_args):
+            self._read_arguments(func, inner_args, inner_kwargs)
+        before = self._arguments_as_recorded(inner_args, inner_kwargs)
+        result, untrue = _execute(func, inner_args, inner_kwargs)
+        if torch.Tag.inplace_view in func.tags and isinstance(args[0], VirtualTensor):
+            _follow_metadata(func, args, kwargs)
+        self._record(func, before, inner_args, inner_kwargs, result, untrue)
+        return tree_map(lambda leaf: _wrap(leaf, wrappers, claim), result)
+
+    def _refuse_mixed_devices(self, func: Any, args: Any, kwargs: Any) -> None:
+        if policy.packet_name(func).startswith(_MAY_MIX_DEVICES):
+            return
+        tensors = [leaf for leaf in tree_iter((args, kwargs)) if isinstance(leaf, torch.Tensor) and leaf.dim() > 0]
+        if len({tensor.device.type for tensor in tensors}) > 1:
+            raise MixedDevices(policy.packet_name(func))
+
+    def span(self) -> Span:
+        return user_span(CAPTURE_FRAME, self._forward_span())
+
+    def _forward_span(self) -> Span | None:
+        node = torch._C._current_autograd_node()
+        if node is None or self.recorder is None:
+            return None
+        return self.recorder.spans_by_sequence.get(node._sequence_nr())
+
+    # -- recording -----------------------------------------------------------------------------------------------
+
+    def _arguments_as_recorded(self, args: Any, kwargs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments as data.  Taken before the op runs: constants must enter with their old bytes."""
+        if self.recorder is None:
+            return (), {}
+        kept = {name: value for name, value in kwargs.items() if name not in _UNRECORDED_KWARGS}
+        return _as_data(tuple(args), self.recorder), _as_data(kept, self.recorder)
+
+    def _record(self, func: Any, before: Any, args: Any, kwargs: Any, result: Any, untrue: bool) -> None:
+        recorder = self.recorder
+        if recorder is None:
+            return
+        outputs = _outputs(func, args, kwargs, result)
+        if policy.packet_name(func) in policy.ALLOCATORS:
+            for tensor in outputs:
+                recorder.ref(tensor, "empty")
+            return
+        if not func._schema.is_mutable and all(recorder.knows(tensor) for tensor in outputs):
+            return  # a view, or a Python value
+        self._enter(recorder, func, before, outputs, untrue)
+        self._note_randomness(func)
+
+    def _enter(self, recorder: Recorder, func: Any, before: Any, outputs: list[torch.Tensor], untrue: bool) -> None:
+        (args, kwargs), span = before, self.span()
+        if not torch._C._current_autograd_node():
+            recorder.spans_by_sequence.setdefault(torch._C._autograd._get_sequence_nr() - 1, span)
+        refs = tuple(recorder.ref(tensor, "empty") for tensor in outputs)
+        op, args, kwargs = _functional(func, args, kwargs)
+        read = list(_references_read(args, kwargs))
+        recorder.aten(AtenCall(op, args, kwargs, refs, span), read, untrue)
+
+    def _note_randomness(self, func: Any) -> None:
+        if self.recorder is not None and torch.Tag.nondeterministic_seeded in func.tags:
+            self.recorder.note(f"random values are drawn by {policy.packet_name(func)} at {self.span()}")
+
+    # -- reads by the host ---------------------------------------------------------------------------------------
+
+    def _read_arguments(self, func: Any, args: Any, kwargs: Any) -> None:
+        if self.recorder is None:
+            return
+        name = policy.packet_name(func)
+        tensors = [leaf for leaf in tree_iter((args, kwargs)) if isinstance(leaf, torch.Tensor)]
+        chosen = [t for t in tensors if t.dtype in (torch.bool, torch.uint8)] if name == "aten.index" else tensors
+        for tensor in chosen:
+            self.recorder.read(tensor, self.span(), name)
+        if name not in ("aten._local_scalar_dense", "aten.equal", "aten.is_nonzero"):
+            self.recorder.note(f"the size of {name}'s result at {self.span()} is the one for these inputs")
+
+    def read_by_host(self, inner: torch.Tensor, construct: str) -> torch.Tensor:
+        """The inner tensor, its values made true and the read recorded."""
+        with no_dispatch():
+            if self.recorder is not None:
+                self.recorder.read(inner, self.span(), construct)
+            return inner.detach()
+
+    def swap_data(self, tensor: VirtualTensor, new: torch.Tensor) -> None:
+        """``tensor.data = new``: the wrapper's sizes and its memory follow."""
+        replacement = new if isinstance(new, VirtualTensor) else VirtualTensor(new.detach(), CPU)
+        tensor.inner, tensor.claim = replacement.inner, replacement.claim
+        with no_dispatch():
+            torch.Tensor.data.__set__(tensor, VirtualTensor(replacement.inner, replacement.claim))  # type: ignore[attr-defined]
+
+
+class MixedDevices(RuntimeError):
+    """What a real GPU says when a cuda tensor meets a CPU tensor."""
+
+    def __init__(self, op: str) -> None:
+        super().__init__("Expected all tensors to be on the same device, but found at least two devices, cuda:0 and "
+                         f"cpu! (when checking arguments of {op})")
+
+
+class _DispatchMode(TorchDispatchMode):
+    """Brings ops without a virtual argument (factories) to the dispatcher."""
+
+    def __init__(self, dispatcher: Dispatcher) -> None:
+        super().__init__()
+        self.dispatcher = dispatcher
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """False spares the import of torch._dynamo, which torch would make only to switch it off here."""
+        return False
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return self.dispatcher.call(func, args, kwargs or {})
+
+
+# -- helpers: tensors in and out ---------------------------------------------------------------------------------
+
+
+def _unwrap(leaf: Any, wrappers: dict[int, VirtualTensor]) -> Any:
+    if not isinstance(leaf, VirtualTensor):
+        return leaf
+    wrappers[id(leaf.inner)] = leaf
+    return leaf.inner
+
+
+def _wrap(leaf: Any, wrappers: dict[int, VirtualTensor], claim: torch.device | None) -> Any:
+    if not isinstance(leaf, torch.Tensor):
+        return leaf
+    same = wrappers.get(id(leaf))
+    if same is not None:
+        return same
+    return leaf if claim is None else VirtualTensor(leaf, claim)
+
+
+def _result_device(args: Any, kwargs: Any) -> torch.device | None:
+    """The device claimed by the results; None for ops on plain tensors only, whose results stay plain."""
+    virtual = [leaf for leaf in tree_iter((args, kwargs)) if isinstance(leaf, VirtualTensor)]
+    device = kwargs.get("device")
+    if device is not None:
+        wanted = CPU if torch.device(device).type == "cpu" else CUDA
+        return wanted if virtual or wanted is CUDA else None
+    if not virtual:
+        return None
+    return max(virtual, key=lambda tensor: tensor.dim() > 0).claim
+
+
+def _on_cpu(kwargs: dict[str, Any]) -> dict[str, Any]:
+    changed = dict(kwargs)
+    if changed.get("device") is not None:
+        changed["device"] = CPU
+    if changed.get("pin_memory"):
+        changed["pin_memory"] = False
+    return changed
+
+
+def _execute(func: Any, args: Any, kwargs: Any) -> tuple[Any, bool]:
+    """The op on CPU tensors; if the CPU has no kernel for this dtype, only its shapes (the values are then untrue)."""
+    try:
+        return func(*args, **kwargs), False
+    except (NotImplementedError, RuntimeError) as error:
+        if "not implemented for" not in str(error) and not isinstance(error, NotImplementedError):
+            raise
+        return _shapes_only(func, args, kwargs), True
+
+
+def _shapes_only(func: Any, args: Any, kwargs: Any) -> Any:
+    to_meta = lambda leaf: leaf.to("meta") if isinstance(leaf, torch.Tensor) else leaf  # noqa: E731
+    meta_kwargs = {**tree_map(to_meta, kwargs), **({"device": "meta"} if "device" in kwargs else {})}
+    result = func(*tree_map(to_meta, args), **meta_kwargs)
+    if func._schema.is_mutable:
+        return _outputs(func, args, kwargs, None)[0]
+    empty = lambda leaf: torch.empty_strided(leaf.shape, leaf.stride(), dtype=leaf.dtype)  # noqa: E731
+    return tree_map(lambda leaf: empty(leaf) if isinstance(leaf, torch.Tensor) else leaf, result)
+
+
+def _follow_metadata(func: Any, args: Any, kwargs: Any) -> None:
+    """t_, unsqueeze_, resize_ change sizes in place: do the same to the wrapper itself."""
+    with no_dispatch():
+        func(*args, **kwargs)
+
+
+def _is_boolean_index(func: Any, args: Any) -> bool:
+    if policy.packet_name(func) != "aten.index":
+        return False
+    return any(i is not None and i.dtype in (torch.bool, torch.uint8) for i in args[1])
+
+
+# -- helpers: events ---------------------------------------------------------------------------------------------
+
+
+def _outputs(func: Any, args: Any, kwargs: Any, result: Any) -> list[torch.Tensor]:
+    """The tensors the op wrote: those its schema marks as written, then its other results."""
+    results = [leaf for leaf in tree_iter(result) if isinstance(leaf, torch.Tensor)]
+    if not func._schema.is_mutable:
+        return results
+    names = [argument.name for argument in func._schema.arguments]
+    given = {**dict(zip(names, args)), **kwargs}
+    written = [given.get(name) for name in policy.written_arguments(func)]
+    outputs = [leaf for leaf in tree_iter(written) if isinstance(leaf, torch.Tensor)]
+    return outputs + [leaf for leaf in results if all(leaf is not output for output in outputs)]
+
+
+def _functional(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[str, tuple[Any, ...], dict[str, Any]]:
+    """Name and arguments of the op without side effects that computes what ``func`` writes."""
+    name = policy.packet_name(func)
+    if name in policy.RENAMED:
+        packet, overload, extra = policy.RENAMED[name]
+        return f"{packet}.{overload}", args + extra, kwargs
+    variant = policy.functional_variant(func) if func._schema.is_mutable else None
+    if variant is None:
+        return str(func), args, kwargs
+    outs = {a.name for a in func._schema.arguments if a.is_out}
+    return str(variant), args, {name: value for name, value in kwargs.items() if name not in outs}
+
+
+def _references_read(args: Any, kwargs: Any) -> Iterator[TensorRef]:
+    for leaf in tree_iter((args, kwargs)):
+        if isinstance(leaf, TensorRef):
+            yield leaf
+
+
+def _as_data(value: Any, recorder: Recorder) -> Any:
+    """Arguments without framework objects: refs for tensors, names for dtypes, tuples for lists."""
+    if isinstance(value, torch.Tensor):
+        return recorder.ref(value)
+    if isinstance(value, torch.dtype):
+        return dtype_name(value)
+    if isinstance(value, list | tuple):
+        return tuple(_as_data(item, recorder) for item in value)
+    if isinstance(value, dict):
+        return {name: _as_data(item, recorder) for name, item in value.items()}
+    if isinstance(value, torch.device | torch.layout | torch.memory_format | torch.Generator):
+        return None
+    return value

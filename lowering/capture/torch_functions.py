@@ -1,0 +1,106 @@
+"""Above autograd: turns every request for a cuda device into one for 'meta' before C++ sees it.
+
+Takes calls of torch functions; gives their results.  Must not know about traces.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.utils._device as default_device
+from torch.overrides import TorchFunctionMode
+
+from lowering.capture.torch_dispatch import Dispatcher
+from lowering.capture.torch_tensor import VirtualTensor
+from lowering.errors import Unsupported
+
+_META = torch.device("meta")
+# With device='meta' these would drop the data they are given: they build on the CPU and then move.
+_DATA_CONSTRUCTORS = {torch.tensor, torch.as_tensor, torch.asarray, torch.Tensor.new_tensor}
+_LEFT_ALONE = {torch.device}
+_INDEX_IS_DEVICE = {torch.Tensor.to, torch.nn.Module.to}
+_READS = {torch.Tensor.numpy: "numpy()", torch.Tensor.tolist: "tolist()", torch.Tensor.__array__: "numpy()"}
+
+
+def _is_cuda(value: Any) -> bool:
+    if isinstance(value, torch.device):
+        return value.type == "cuda"
+    return isinstance(value, str) and (value == "cuda" or value.startswith("cuda:"))
+
+
+def _meta(value: Any) -> Any:
+    return _META if _is_cuda(value) else value
+
+
+class FunctionMode(TorchFunctionMode):
+    """Active for the whole session, the import of the user's file included."""
+
+    def __init__(self, dispatcher: Dispatcher) -> None:
+        super().__init__()
+        self.dispatcher = dispatcher
+        self.special = {
+            torch.Tensor.cuda: self._cuda,
+            torch.Tensor.pin_memory: lambda tensor, *args, **kwargs: tensor,
+            torch.load: self._load,
+        }
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = dict(kwargs or {})
+        if func in _LEFT_ALONE:
+            return func(*args, **kwargs)
+        if func in self.special:
+            return self.special[func](*args, **kwargs)
+        if func in _READS:
+            self._read_plain(args[0], _READS[func])
+        kwargs = self._with_default_device(func, kwargs)
+        if func in _DATA_CONSTRUCTORS:
+            return self._construct(func, args, kwargs)
+        return func(*self._positional(func, args), **_on_meta(kwargs))
+
+    def _positional(self, func: Any, args: Any) -> tuple[Any, ...]:
+        args = tuple(_meta(value) for value in args)
+        if func in _INDEX_IS_DEVICE and len(args) > 1 and type(args[1]) is int:
+            return (args[0], _META, *args[2:])
+        return args
+
+    def _with_default_device(self, func: Any, kwargs: dict[str, Any]) -> dict[str, Any]:
+        """torch.set_default_device and ``with torch.device('cuda')`` act below this mode, where it would be too late."""
+        default = default_device.CURRENT_DEVICE
+        if default is not None and kwargs.get("device") is None and func in default_device._device_constructors():
+            return {**kwargs, "device": default}
+        return kwargs
+
+    def _construct(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        device = kwargs.pop("device", None)
+        source = args[0] if args else None
+        if device is None and isinstance(source, VirtualTensor):
+            device = source.device
+        if device is None or not _is_cuda(torch.device(device) if not isinstance(device, int) else "cuda"):
+            return func(*args, **kwargs, **({} if device is None else {"device": device}))
+        gradient = kwargs.pop("requires_grad", False)
+        if func is torch.Tensor.new_tensor:
+            func, args, kwargs = torch.tensor, args[1:], {"dtype": source.dtype, **kwargs}  # type: ignore[union-attr]
+        moved = (args[0] if isinstance(args[0], torch.Tensor) else func(*args, **kwargs)).to(_META, kwargs.get("dtype"))
+        return moved.requires_grad_() if gradient else moved
+
+    def _cuda(self, tensor: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
+        memory_format = kwargs.get("memory_format")
+        return tensor.to(_META, **({} if memory_format is None else {"memory_format": memory_format}))
+
+    def _load(self, *args: Any, **kwargs: Any) -> Any:
+        if _is_cuda(kwargs.get("map_location")):
+            raise Unsupported("torch.load(map_location='cuda')", self.dispatcher.span(), "load to 'cpu', then call .cuda()")
+        return torch.load(*args, **kwargs)
+
+    def _read_plain(self, tensor: Any, construct: str) -> None:
+        """A plain CPU tensor may hold results too (``buffer.copy_(x)``): its reads are reads of the trace."""
+        if isinstance(tensor, torch.Tensor) and not isinstance(tensor, VirtualTensor):
+            self.dispatcher.read_by_host(tensor, construct)
+
+
+def _on_meta(kwargs: dict[str, Any]) -> dict[str, Any]:
+    device = kwargs.get("device")
+    if type(device) is int:
+        return {**kwargs, "device": _META}
+    return {name: _meta(value) if name in ("device", "other") else value for name, value in kwargs.items()}

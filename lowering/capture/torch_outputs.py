@@ -1,0 +1,94 @@
+"""What a capture gives back: returned tensors, gradients, and inputs that were written to.
+
+Takes a finished run; gives the outputs of the trace.  Must not know how the function was run.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import torch
+
+from lowering.capture.recorder import Recorder, references
+from lowering.capture.torch_arrays import tensor_of, unobserved
+from lowering.capture.torch_inputs import InputPlacer
+from lowering.capture.torch_tensor import VirtualTensor
+from lowering.capture.trace import AtenCall, Launch, PointerArg
+
+
+def flatten(value: Any) -> Iterator[Any]:
+    """The arrays and numbers inside a returned value, in order."""
+    if isinstance(value, torch.Tensor | bool | int | float | complex | np.ndarray | np.generic):
+        yield value
+    elif isinstance(value, tuple | list):
+        for item in value:
+            yield from flatten(item)
+    elif isinstance(value, dict):
+        yield from flatten(list(value.values()))
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        yield from flatten([getattr(value, field.name) for field in dataclasses.fields(value)])
+
+
+def enter_outputs(recorder: Recorder, result: Any) -> dict[str, torch.Tensor]:
+    """Names the returned arrays out0, out1, ...; numbers become constants."""
+    outputs: dict[str, torch.Tensor] = {}
+    for index, value in enumerate(flatten(result)):
+        name = f"out{index}"
+        if isinstance(value, torch.Tensor):
+            outputs[name] = value
+        else:
+            recorder.note(f"{name} is a Python number: the value that the host read in this run")
+            value = tensor_of(np.asarray(value))
+        recorder.trace.outputs.append((name, recorder.ref(_inner(value))))
+    return outputs
+
+
+def enter_gradients(
+    recorder: Recorder, placer: InputPlacer, outputs: dict[str, torch.Tensor], run: Callable[..., Any]
+) -> None:
+    """Runs the backward pass with a random cotangent per differentiable output, and enters 'grad:NAME' outputs."""
+    chosen = {name: tensor for name, tensor in outputs.items() if tensor.requires_grad}
+    if not chosen:
+        recorder.note("no output is differentiable: there is no backward pass")
+        return
+    cotangents = [_cotangent(placer, name, tensor) for name, tensor in chosen.items()]
+    run(torch.autograd.backward, list(chosen.values()), cotangents)
+    for name, leaf in placer.leaves.items():
+        if leaf.grad is None:
+            recorder.note(f"no gradient reaches {name}")
+        else:
+            recorder.trace.outputs.append((f"grad:{name}", recorder.ref(_inner(leaf.grad))))
+
+
+def _cotangent(placer: InputPlacer, name: str, output: torch.Tensor) -> VirtualTensor:
+    with unobserved():
+        generator = torch.Generator().manual_seed(len(placer.recorder.trace.inputs))
+        values = torch.randn(output.shape, generator=generator).to(output.dtype)
+    cotangent = placer.tensor(f"cotangent:{name}", values, requires_grad=False)
+    cotangent.claim = output.device
+    return cotangent
+
+
+def enter_written_inputs(recorder: Recorder) -> None:
+    """Inputs that an op or a launch may have written become outputs 'written:NAME', unless they are returned anyway."""
+    trace = recorder.trace
+    written = {storage for event in trace.events for storage in _written_storages(event)}
+    returned = {ref for _, ref in trace.outputs}
+    for name, ref in list(trace.inputs):
+        if ref.storage in written and ref not in returned:
+            trace.outputs.append((f"written:{name}", ref))
+
+
+def _written_storages(event: Any) -> Iterator[int]:
+    if isinstance(event, AtenCall):
+        yield from (ref.storage for ref in references(event.outputs))
+    elif isinstance(event, Launch):
+        pointers = (event.args[index].value for index in event.written)
+        yield from (pointer.storage for pointer in pointers if isinstance(pointer, PointerArg))
+
+
+def _inner(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.inner if isinstance(tensor, VirtualTensor) else tensor.detach()

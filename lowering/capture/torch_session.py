@@ -1,0 +1,186 @@
+"""The session: virtual device, modes and Triton driver in place together, one recorder per capture.
+
+Takes a VirtualGpu, host functions and arguments; gives HostTraces.  Loaded only when something is captured.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+
+from lowering.capture import torch_cuda, torch_host, torch_tensor
+from lowering.capture.recorder import ReadBack, Recorder
+from lowering.capture.torch_dispatch import Dispatcher, MixedDevices
+from lowering.capture.torch_functions import FunctionMode
+from lowering.capture.torch_inputs import InputPlacer, modules_of, named_arguments
+from lowering.capture.torch_outputs import enter_gradients, enter_outputs, enter_written_inputs
+from lowering.capture.torch_tensor import CPU, CUDA, VirtualTensor
+from lowering.capture.trace import HostTrace, Launch, PointerArg
+from lowering.capture.virtual_gpu import VirtualGpu
+from lowering.errors import Span
+
+HAS_TRITON = importlib.util.find_spec("triton") is not None
+
+
+class TorchSession:
+    """Use as a context manager; several captures may follow each other."""
+
+    def __init__(self, gpu: VirtualGpu) -> None:
+        self.gpu = gpu
+        self.dispatcher = Dispatcher()
+        self.chooser: Any = None
+        self._stack = contextlib.ExitStack()
+        self._stale: list[torch.UntypedStorage] = []
+
+    def __enter__(self) -> TorchSession:
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(torch_cuda.installed(self.gpu))
+            stack.enter_context(_lift_on_cpu())
+            torch_tensor._dispatchers.append(self.dispatcher)
+            stack.callback(torch_tensor._dispatchers.pop)
+            if HAS_TRITON:
+                self._install_triton(stack)
+            stack.enter_context(FunctionMode(self.dispatcher))
+            stack.enter_context(self.dispatcher.mode)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self._stack.close()
+
+    def _install_triton(self, stack: contextlib.ExitStack) -> None:
+        from lowering.capture import block_pointers, triton_autotune, triton_driver, triton_sink
+
+        warnings.filterwarnings("ignore", message="TRITON_DEFAULT_FP_FUSION")  # the choice is in Launch.options
+        self.chooser = triton_autotune.Chooser()
+        triton_sink.push(self)
+        stack.callback(triton_sink.pop)
+        stack.callback(triton_driver.install())
+        stack.callback(triton_autotune.install(lambda: self.chooser, self.benchmark))
+        stack.callback(block_pointers.install())
+
+    # -- the public part -----------------------------------------------------------------------------------------
+
+    def import_file(self, path: str | Path) -> ModuleType:
+        """Imports the user's file with the virtual device in place."""
+        return torch_host.import_file(path)
+
+    def capture(
+        self,
+        fn: Callable[..., Any],
+        args: Any,
+        *,
+        backward: bool = False,
+        read_back: ReadBack | None = None,
+        autotune_config: int | None = None,
+    ) -> HostTrace:
+        """Runs ``fn`` once.  If it mixes in CPU tensors of its own, it is run again with inputs that stay on the CPU."""
+        try:
+            return self._capture(fn, args, CUDA, backward, read_back, autotune_config)
+        except MixedDevices as mixed:
+            try:
+                return self._capture(fn, args, CPU, backward, read_back, autotune_config)
+            except (MixedDevices, CpuPointer):
+                raise mixed from None
+
+    def _capture(
+        self, fn: Any, args: Any, claim: torch.device, backward: bool, read_back: ReadBack | None, config: int | None
+    ) -> HostTrace:
+        recorder = Recorder(self.gpu.target, read_back, frozenset(storage._cdata for storage in self._stale))
+        placer = InputPlacer(recorder, claim, backward)
+        with torch.random.fork_rng(devices=[]), self._recording(recorder, config), contextlib.ExitStack() as stack:
+            torch.manual_seed(0)
+            values, call = named_arguments(fn, args)
+            values = placer.arguments(values)
+            for prefix, module in modules_of(fn, values):
+                stack.enter_context(placer.placed_module(module, prefix))
+            with torch.set_grad_enabled(True):
+                result = run_captured(call, values)
+                outputs = enter_outputs(recorder, result)
+                if backward:
+                    enter_gradients(recorder, placer, outputs, run_captured)
+            enter_written_inputs(recorder)
+        self._note_configurations(recorder)
+        return recorder.trace
+
+    @contextlib.contextmanager
+    def _recording(self, recorder: Recorder, config: int | None) -> Iterator[None]:
+        from dataclasses import replace
+
+        if self.chooser is not None:
+            self.chooser = replace(self.chooser, forced=config, counts={}, running=[], candidates={}, tuned=set())
+        self.dispatcher.recorder = recorder
+        try:
+            yield
+        finally:
+            self.dispatcher.recorder = None
+            self._stale.extend(recorder.tainted_storages())
+
+    def _note_configurations(self, recorder: Recorder) -> None:
+        for event in recorder.trace.events:
+            if isinstance(event, Launch) and event.config:
+                recorder.note(f"kernel {event.kernel} runs with autotuner {event.config}")
+        if self.chooser is not None:
+            recorder.trace.configurations.update(self.chooser.counts)
+
+    # -- what the Triton driver asks for -------------------------------------------------------------------------
+
+    @property
+    def recorder(self) -> Recorder | None:
+        return self.dispatcher.recorder
+
+    def span(self) -> Span:
+        return self.dispatcher.span()
+
+    def pointer(self, tensor: Any) -> PointerArg:
+        """The memory behind a kernel's pointer argument."""
+        while not isinstance(tensor, torch.Tensor) and hasattr(tensor, "base"):  # triton.reinterpret
+            tensor = tensor.base
+        if not isinstance(tensor, VirtualTensor) or not tensor.is_cuda:
+            raise CpuPointer("Pointer argument cannot be accessed from Triton (cpu tensor?)")
+        assert self.recorder is not None
+        return self.recorder.pointer(tensor.inner)
+
+    def launch(self, launch: Launch) -> None:
+        assert self.recorder is not None
+        self.recorder.launch(launch)
+
+    def configuration(self, kernel: str) -> str:
+        return self.chooser.describe()
+
+    def benchmark(self, kernel_call: Callable[[], Any], *args: Any, **options: Any) -> Any:
+        """An autotuner's trial run: it must compile, but it is not part of the program."""
+        recorder, self.dispatcher.recorder = self.dispatcher.recorder, None
+        try:
+            return self.chooser.benchmark(kernel_call)
+        finally:
+            self.dispatcher.recorder = recorder
+
+
+class CpuPointer(ValueError):
+    """What Triton says when a CPU tensor is passed to a kernel."""
+
+
+def run_captured(call: Callable[..., Any], *values: Any) -> Any:
+    """The frame that ends the search for the user's source line."""
+    return call(*values)
+
+
+@contextlib.contextmanager
+def _lift_on_cpu() -> Iterator[None]:
+    """torch.tensor(data) builds on the CPU even under a meta default device."""
+    old = torch._C._only_lift_cpu_tensors()
+    torch._C._set_only_lift_cpu_tensors(True)
+    try:
+        yield
+    finally:
+        torch._C._set_only_lift_cpu_tensors(old)
+
+

@@ -1,0 +1,94 @@
+"""Makes Triton's autotuner choose without a clock: the first configuration that compiles, or the one asked for.
+
+Takes the active session through a Chooser; gives the choice in words.  Must not know about traces or tensors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import triton.testing
+from triton.compiler.errors import CompilationError
+from triton.runtime.autotuner import Autotuner
+
+from lowering.errors import UsageError
+
+_IMPOSSIBLE = [float("inf")] * 3
+_POSSIBLE = [1.0, 1.0, 1.0]
+
+
+@dataclass
+class Chooser:
+    """The autotuning of one capture.  ``forced``: index among the configurations left after pruning, or None."""
+
+    forced: int | None = None
+    counts: dict[str, int] = field(default_factory=dict)  # kernel name -> number of configurations to choose from
+    running: list[Autotuner] = field(default_factory=list)
+    candidates: dict[int, list[Any]] = field(default_factory=dict)
+    tuned: set[int] = field(default_factory=set)
+    found: bool = False
+
+    def restrict(self, tuner: Autotuner, configs: list[Any]) -> list[Any]:
+        """The configurations that are tried."""
+        name = tuner.base_fn.__name__
+        self.found = False
+        self.counts[name] = len(configs)
+        self.candidates[id(tuner)] = list(configs)
+        if self.forced is None:
+            return configs
+        if not 0 <= self.forced < len(configs):
+            raise UsageError(f"autotuner configuration {self.forced} asked for, but kernel {name} has {len(configs)} "
+                             f"(write a number from 0 to {len(configs) - 1})")
+        return [configs[self.forced]]
+
+    def benchmark(self, kernel_call: Callable[[], Any]) -> list[float]:
+        """Finite time for the first configuration that compiles, infinite for all others."""
+        if self.found:
+            return list(_IMPOSSIBLE)
+        try:
+            kernel_call()
+        except CompilationError:
+            return list(_IMPOSSIBLE)
+        self.found = True
+        return list(_POSSIBLE)
+
+    def describe(self) -> str:
+        """The running tuner's choice: 'configuration 0 of 3: BLOCK: 64, num_warps: 4'; "" outside an autotuner."""
+        if not self.running or getattr(self.running[-1], "best_config", None) is None:
+            return ""
+        tuner = self.running[-1]
+        chosen, known = tuner.best_config, self.candidates.get(id(tuner), list(tuner.configs))
+        index = next((i for i, config in enumerate(known) if config is chosen or config == chosen), 0)
+        words = ", ".join(part for part in str(chosen).split(", ") if not part.endswith("None"))
+        return f"configuration {index} of {len(known)}: {words}"
+
+
+def install(chooser: Callable[[], Chooser], benchmark: Callable[..., Any]) -> Callable[[], None]:
+    """Patches the autotuner; ``chooser`` gives the capture's Chooser at call time.  Gives the undo function."""
+    old_run, old_prune = Autotuner.run, Autotuner.prune_configs
+    old_bench = triton.testing.do_bench, triton.testing.do_bench_cudagraph
+
+    def run(self: Autotuner, *args: Any, **kwargs: Any) -> Any:
+        current = chooser()
+        if id(self) not in current.tuned:  # an earlier capture's choice must not decide this one's
+            current.tuned.add(id(self))
+            self.cache.clear()
+        current.running.append(self)
+        try:
+            return old_run(self, *args, **kwargs)
+        finally:
+            current.running.pop()
+
+    def prune_configs(self: Autotuner, *args: Any, **kwargs: Any) -> Any:
+        return chooser().restrict(self, old_prune(self, *args, **kwargs))
+
+    Autotuner.run, Autotuner.prune_configs = run, prune_configs  # type: ignore[method-assign]
+    triton.testing.do_bench = triton.testing.do_bench_cudagraph = benchmark
+
+    def undo() -> None:
+        Autotuner.run, Autotuner.prune_configs = old_run, old_prune  # type: ignore[method-assign]
+        triton.testing.do_bench, triton.testing.do_bench_cudagraph = old_bench
+
+    return undo

@@ -1,0 +1,253 @@
+"""Replaces Triton's backend and driver under its whole runtime: "the binary is the TTIR", and a launch is a record.
+
+Takes launches from Triton's runtime; gives Launch events to the active session.  Must not know about ATen ops.
+
+JITFunction.run is left as it is: binding, specialisation, None, tuples, descriptors, autotuning, heuristics and hooks
+are Triton's own code.
+"""
+
+from __future__ import annotations
+
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import triton
+from triton.backends import Backend, backends
+from triton.backends.compiler import GPUTarget
+from triton.backends.driver import DriverBase
+from triton.backends.nvidia.compiler import CUDABackend
+from triton.runtime.driver import driver
+
+from lowering.capture.torch_tensor import VirtualTensor
+from lowering.capture.trace import KernelArg, Launch
+from lowering.capture.triton_sink import LaunchSink, active_sink
+from lowering.capture.ttir_stores import written_parameters
+from lowering.errors import InternalError, Unsupported
+
+_OPTIONS = ("num_warps", "num_stages", "num_ctas", "enable_fp_fusion", "default_dot_input_precision",
+            "allowed_dot_input_precisions", "sanitize_overflow", "max_num_imprecise_acc_default", "maxnreg", "arch",
+            "launch_cooperative_grid", "supported_fp8_dtypes")  # fmt: skip
+_FP8 = ("fp8e4b15", "fp8e4nv", "fp8e5")
+_METADATA = {
+    "shared": 0, "tmem_size": 0, "global_scratch_size": 0, "global_scratch_align": 1, "profile_scratch_size": 0,
+    "profile_scratch_align": 1, "cluster_dims": (1, 1, 1), "tensordesc_meta": None,
+}  # fmt: skip
+
+
+class TtirBackend(CUDABackend):
+    """Triton's own pipeline up to and including make_ttir."""
+
+    def parse_options(self, opts: dict[str, Any]) -> Any:
+        # A real sm_80 refuses fp8e4nv; what the kernel means does not depend on that.
+        return super().parse_options({"supported_fp8_dtypes": _FP8, **opts})
+
+    def add_stages(self, stages: dict[str, Any], options: Any, language: Any = None) -> None:
+        if getattr(language, "name", "TRITON") != "TRITON":
+            raise Unsupported("a Gluon kernel", active_sink().span(), "write it in triton.language")
+        every: dict[str, Any] = {}
+        super().add_stages(every, options, *([] if language is None else [language]))
+        stages["ttir"] = every["ttir"]
+        stages["cubin"] = _as_binary
+
+    def hash(self) -> str:
+        return f"irverify-ttir-2-{triton.__version__}-{self.target.arch}"
+
+
+def _as_binary(module: Any, metadata: dict[str, Any]) -> bytes:
+    """The 'cubin': the printed TTIR.  What can only be asked of the live module goes to the metadata."""
+    metadata.update(_METADATA)
+    metadata["name"] = module.get_entry_func_name()
+    metadata["irverify_parameters"], metadata["irverify_written"] = written_parameters(module)
+    return str(module).encode()
+
+
+class _Utils:
+    """What CompiledKernel asks of the driver's C utilities."""
+
+    def load_binary(self, name: str, kernel: bytes, shared: int, device: int) -> tuple[Any, bytes, int, int, int]:
+        return object(), kernel, 0, 0, 1024
+
+    def unload_module(self, module: Any) -> None: ...
+
+    def get_device_properties(self, device: int) -> dict[str, int]:
+        gpu = active_sink().gpu
+        return {
+            "max_shared_mem": gpu.shared_memory, "max_num_regs": gpu.registers_per_sm,
+            "multiprocessor_count": gpu.sms, "warpSize": gpu.warp_size, "sm_clock_rate": gpu.clock_khz,
+            "mem_clock_rate": gpu.memory_clock_khz, "mem_bus_width": gpu.memory_bus_bits,
+        }  # fmt: skip
+
+    def fill_tma_descriptor(self, *args: Any) -> None:
+        raise Unsupported("a TMA descriptor made by hand", active_sink().span(), "use TensorDescriptor")
+
+    fill_1d_tma_descriptor = fill_2d_tma_descriptor = fill_tma_descriptor
+
+
+class TtirDriver(DriverBase):
+    """One driver for all targets: the device index names the target, so Triton's per-device caches stay apart."""
+
+    def __init__(self) -> None:
+        self.utils = _Utils()
+        self.launcher_cls = TtirLauncher
+
+    @classmethod
+    def is_active(cls) -> bool:
+        return True
+
+    def map_python_to_cpp_type(self, ty: str) -> str:
+        return ty
+
+    def get_current_target(self) -> GPUTarget:
+        gpu = active_sink().gpu
+        return GPUTarget("cuda", gpu.arch, gpu.warp_size)
+
+    def get_current_device(self) -> int:
+        arch = active_sink().gpu.arch
+        return 0 if arch == 80 else arch
+
+    def set_current_device(self, device: int) -> None: ...
+
+    def get_device_capability(self, device: int = 0) -> tuple[int, int]:
+        return active_sink().gpu.capability
+
+    def get_current_stream(self, device: int = 0) -> int:
+        return 0
+
+    def get_active_torch_device(self) -> Any:
+        import torch
+
+        return torch.device("cuda", 0)
+
+    def get_device_interface(self) -> Any:
+        import torch
+
+        return torch.cuda
+
+    def get_benchmarker(self) -> Callable[..., Any]:
+        return active_sink().benchmark
+
+    def get_empty_cache_for_benchmark(self) -> Any:
+        return None
+
+    def clear_cache(self, cache: Any) -> None: ...
+
+    def assemble_tensormap_to_arg(self, tensormaps_info: Any, args: Any) -> Any:
+        return args
+
+
+class TtirLauncher:
+    """Made once per compiled kernel; each call records one launch."""
+
+    def __init__(self, src: Any, metadata: Any) -> None:
+        self.kernel = getattr(getattr(src, "fn", None), "__name__", metadata.name)
+        self.names = list(src.signature)
+        self.signature = [src.signature[name] for name in self.names]
+        self.metadata = metadata
+        self.options = {name: _plain(getattr(metadata, name)) for name in _OPTIONS if hasattr(metadata, name)}
+
+    def __call__(self, x: int, y: int, z: int, stream: Any, function: bytes, *rest: Any) -> None:
+        """``rest``: packed metadata, launch metadata, enter hook, exit hook, then the bound arguments."""
+        sink, values = active_sink(), rest[4:]
+        grid = (int(x), int(y), int(z))
+        if sink.recorder is None or 0 in grid:
+            return
+        arguments = list(self._bind(sink, values))
+        self._check(arguments)
+        sink.launch(
+            Launch(
+                self.kernel, function.decode(), grid, tuple(arguments), self._constants(values), dict(self.options),
+                sink.span(), sink.configuration(self.kernel), tuple(self.metadata.irverify_written),
+            )
+        )  # fmt: skip
+
+    def _bind(self, sink: LaunchSink, values: tuple[Any, ...]) -> Iterator[KernelArg]:
+        if len(values) < len(self.signature):  # some launchers pass the arguments without the constexprs
+            values = _without_constants(self.signature, values)
+        for name, signature, value in zip(self.names, self.signature, values):
+            yield from _flatten(sink, str(name), signature, value)
+
+    def _constants(self, values: tuple[Any, ...]) -> dict[str, Any]:
+        triples = zip(self.names, self.signature, values)
+        return {str(name): _plain(value) for name, signature, value in triples if signature == "constexpr"}
+
+    def _check(self, arguments: list[KernelArg]) -> None:
+        expected = self.metadata.irverify_parameters
+        if len(arguments) != expected:
+            raise InternalError(f"kernel {self.kernel} has {expected} TTIR parameters, {len(arguments)} were bound")
+
+
+def _without_constants(signature: list[Any], values: tuple[Any, ...]) -> tuple[Any, ...]:
+    rest = iter(values)
+    return tuple(None if kind == "constexpr" else next(rest) for kind in signature)
+
+
+def _flatten(sink: LaunchSink, name: str, signature: Any, value: Any) -> Iterator[KernelArg]:
+    """The TTIR parameters that one Python argument becomes."""
+    if isinstance(signature, tuple | list):
+        for index, (inner, item) in enumerate(zip(signature, value)):
+            yield from _flatten(sink, f"{name}.{index}", inner, item)
+    elif signature.startswith("tensordesc"):
+        yield from _descriptor(sink, name, signature, value)
+    elif signature != "constexpr":
+        yield KernelArg(name, signature, _runtime_value(sink, value))
+
+
+def _descriptor(sink: LaunchSink, name: str, signature: str, value: Any) -> Iterator[KernelArg]:
+    """Below sm_90 a descriptor is a pointer, its shape and strides; from sm_90 on it stays one opaque parameter."""
+    rank = len(value.shape)
+    shape, strides = [int(n) for n in value.shape], [int(n) for n in value.strides]
+    if sink.gpu.arch // 10 < 9:
+        yield KernelArg(name, "*" + signature.split("<")[1].split("[")[0], sink.pointer(value.base))
+        yield from (KernelArg(f"{name}.shape{i}", "i64", shape[i]) for i in range(rank))
+        yield from (KernelArg(f"{name}.stride{i}", "i64", strides[i]) for i in range(rank))
+        yield KernelArg(f"{name}.nan_padding", "i1", getattr(value, "padding", "zero") == "nan")
+        if hasattr(value, "round_f32_to_tf32"):
+            yield KernelArg(f"{name}.round_to_tf32", "i1", bool(value.round_f32_to_tf32))
+    else:
+        yield KernelArg(name, signature, sink.pointer(value.base))
+    yield from (KernelArg(f"{name}.shape{i}", "i32", shape[i]) for i in range(rank))
+    yield from (KernelArg(f"{name}.stride{i}", "i64", strides[i]) for i in range(rank))
+
+
+def _runtime_value(sink: LaunchSink, value: Any) -> Any:
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if hasattr(value, "data_ptr"):
+        return sink.pointer(value)
+    if hasattr(value, "value"):  # tl.constexpr
+        return value.value
+    return value.item() if isinstance(value, VirtualTensor) else value
+
+
+def _plain(value: Any) -> Any:
+    """A constant without framework objects: dtypes and functions become their names."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, tuple | list):
+        return tuple(_plain(item) for item in value)
+    if type(value).__name__ == "constexpr":
+        return _plain(value.value)
+    return getattr(value, "__name__", None) or str(value)
+
+
+_driver: list[TtirDriver] = []
+
+
+def install() -> Callable[[], None]:
+    """Puts backend and driver in place; gives the function that undoes it."""
+    old_backends, old_driver = dict(backends), driver.__dict__.get("_active", driver.__dict__.get("active"))
+    if not _driver:
+        _driver.append(TtirDriver())
+    backends.clear()
+    backends["nvidia"] = Backend(compiler=TtirBackend, driver=TtirDriver)
+    driver.set_active(_driver[0])
+
+    def undo() -> None:
+        backends.clear()
+        backends.update(old_backends)
+        driver.set_active(old_driver)  # type: ignore[arg-type]
+
+    return undo
+
+

@@ -1,0 +1,90 @@
+"""Finds which pointer parameters of a Triton module may be written to.
+
+Takes a triton.ir.module; gives parameter indices.  Must not know about launches or tensors.  It errs on the side of
+"written": pointers that meet in one op, loop or branch are taken for each other.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Any
+
+_TERMINATORS = ("scf.yield", "scf.condition", "cf.br", "cf.cond_br", "tt.return")
+_WRITES = ("tt.store", "tt.atomic", "tt.call", "tt.elementwise_inline_asm", "ttng.async_tma", "nvg", "ttg.")
+_DESCRIPTOR_WRITES = ("store", "reduce", "scatter")
+_ESCAPES = ("tt.ptr_to_int", "tt.int_to_ptr")
+
+
+def _is_pointer(value: Any) -> bool:
+    text = str(value.get_type())
+    return "!tt.ptr" in text or "tensordesc" in text
+
+
+@dataclass
+class _Op:
+    name: str
+    operands: list[int]  # ids of pointer values only
+    results: list[int]
+    block_arguments: list[int]
+    region: int
+    regions: list[int]
+
+
+def _describe(op: Any) -> _Op:
+    block = op.get_block()
+    arguments = [block.get_argument(i) for i in range(block.get_num_arguments())] if block is not None else []
+    operands = [op.get_operand(i) for i in range(op.get_num_operands())]
+    results = [op.get_result(i) for i in range(op.get_num_results())]
+    region = block.get_parent().id() if block is not None else 0
+    regions = [op.get_region(i).id() for i in range(op.get_num_regions())]
+    ids = lambda values: [value.id() for value in values if _is_pointer(value)]  # noqa: E731
+    return _Op(op.get_name(), ids(operands), ids(results), ids(arguments), region, regions)
+
+
+def _is_write(op: _Op) -> bool:
+    if "descriptor" in op.name:
+        return any(word in op.name for word in _DESCRIPTOR_WRITES)
+    return op.name.startswith(_WRITES)
+
+
+def _propagate(ops: list[_Op], roots: dict[int, set[int]]) -> None:
+    """Spreads 'comes from parameter i' forwards until nothing changes."""
+    inside: dict[int, set[int]] = defaultdict(set)  # region -> pointer block arguments in it
+    for op in ops:
+        inside[op.region].update(op.block_arguments)
+    parent = {region: op for op in ops for region in op.regions}
+    changed = True
+    while changed:
+        changed = False
+        for op in ops:
+            sources = set().union(*(roots[value] for value in op.operands)) if op.operands else set()
+            targets = op.results + [value for region in op.regions for value in inside[region]]
+            if op.name in _TERMINATORS:
+                targets += list(inside[op.region])
+                enclosing = parent.get(op.region)
+                if enclosing is not None and enclosing.name != "tt.func":
+                    targets += enclosing.results + [v for region in enclosing.regions for v in inside[region]]
+            for target in targets:
+                if not sources <= roots[target]:
+                    roots[target] |= sources
+                    changed = True
+
+
+def written_parameters(module: Any) -> tuple[int, tuple[int, ...]]:
+    """(number of parameters, indices of those that may be written) of the module's entry function."""
+    name = module.get_entry_func_name()
+    function = module.get_function(name)
+    parameters = [function.args(i) for i in range(function.get_num_args())]
+    described: list[_Op] = []
+    module.walk(lambda op: described.append(_describe(op)))
+    roots: dict[int, set[int]] = defaultdict(set)
+    for index, parameter in enumerate(parameters):
+        if _is_pointer(parameter):
+            roots[parameter.id()] = {index}
+    everything = tuple(i for i, parameter in enumerate(parameters) if _is_pointer(parameter))
+    if any(op.name in _ESCAPES for op in described):
+        return len(parameters), everything
+    _propagate(described, roots)
+    written = set().union(*(roots[v] for op in described if _is_write(op) for v in op.operands), set())
+    return len(parameters), tuple(sorted(written))
