@@ -14,6 +14,7 @@ from lowering.errors import InternalError, IrverifyError, Span, Unsupported, Usa
 _OURS = ("irverify", "equivalence", "lowering")
 _ROOT = Path(__file__).resolve().parents[1]
 _OUR_BUGS = (AttributeError, KeyError, NameError, AssertionError, ImportError)
+_OUT_OF_MEMORY = ("can't allocate memory", "RESOURCE_EXHAUSTED", "std::bad_alloc")
 _FRAMEWORKS = {"torch": "torch", "triton": "triton", "jax": "jax", "jaxlib": "jax"}
 
 
@@ -33,7 +34,7 @@ def describe(error: BaseException, user_file: Path) -> dict[str, Any]:
         return base | {"kind": "unsupported", "construct": error.construct, "span": where, "hint": error.hint}
     if isinstance(error, UsageError):
         return base | {"kind": "usage"}
-    if isinstance(error, MemoryError):
+    if isinstance(error, MemoryError) or any(words in str(error) for words in _OUT_OF_MEMORY):
         return base | {"kind": "memory"}
     if isinstance(error, ModuleNotFoundError) and (error.name or "").split(".")[0] in _FRAMEWORKS:
         return base | {"kind": "missing", "module": (error.name or "").split(".")[0]}

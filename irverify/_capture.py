@@ -1,0 +1,80 @@
+"""The narrow door from the tool to the capture rooms: one Adapter per framework, imported only in a worker.
+
+Takes a callable and arguments as data; gives Captured.  A new framework is one adapter class and one row here.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from irverify.loading import Bound
+
+ADAPTERS = {"torch": "irverify._capture_torch:TorchAdapter", "jax": "irverify._capture_jax:JaxAdapter"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaptureOptions:
+    """The part of the options that capture needs."""
+
+    target: str = "sm_80"
+    backward: bool = False
+    config: str = "first"
+    seed: int = 0
+
+
+@dataclass(slots=True)
+class Captured:
+    """One run as data.  ``kir``: printed Program; ``inputs``: its inputs by name, in its order."""
+
+    kir: str
+    inputs: dict[str, np.ndarray]
+    outputs: list[tuple[str, str, tuple[int, ...]]]  # (name, dtype, shape)
+    kernels: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    sources: dict[str, str] = field(default_factory=dict)  # 'ttir', 'aten', 'stablehlo': for `irverify lower`
+
+
+class Adapter(Protocol):
+    """What a framework must offer.  Everything happens inside ``session``, the user's import included."""
+
+    def __init__(self, options: CaptureOptions) -> None: ...
+
+    def session(self) -> AbstractContextManager[None]:
+        """In place before the user's file is imported: the virtual device, private caches."""
+        ...
+
+    def data_of(self, value: Any, path: str) -> Any:
+        """A value made by the user's get_inputs as data (irverify.values): arrays, dtypes and devices included."""
+        ...
+
+    def call_under_seed(self, function: Callable[..., Any], *args: Any) -> Any:
+        """``function(*args)`` after seeding every random generator; data arguments become the framework's."""
+        ...
+
+    def is_model(self, entry: Any) -> bool:
+        """Whether the entry is a class to be built with get_init_inputs()."""
+        ...
+
+    def weights_of(self, model: Any) -> dict[str, Any]:
+        """Parameters and buffers as data."""
+        ...
+
+    def set_weights(self, model: Any, weights: dict[str, Any]) -> list[str]:
+        """Copies the other side's weights in; a usage error when they do not fit.  Gives notes."""
+        ...
+
+    def capture(self, function: Callable[..., Any], bound: Bound) -> Captured:
+        """Runs the function once and lowers what it did."""
+        ...
+
+
+def load_adapter(path: str, options: CaptureOptions) -> Adapter:
+    """The adapter written 'module:Class'."""
+    module, _, name = path.partition(":")
+    return getattr(importlib.import_module(module), name)(options)

@@ -1,0 +1,209 @@
+"""The command line: ``irverify compare | lower | doctor | explain``.
+
+Takes argv; gives exit codes 0 to 4 (exits.py).  Only click is imported here: everything heavy waits for its command,
+so that --help stays under 0.3 s.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from irverify import __version__
+from irverify.options import (
+    REQUIRABLE,
+    SPECIALS,
+    CompareOptions,
+    parse_level,
+    parse_size,
+    parse_tolerance,
+)
+from lowering.errors import InternalError, IrverifyError
+
+_EXITS = """
+\b
+Exit codes:
+  0  the verdict meets --require, with error bounds within tolerance
+  1  the two differ, or the verdict is below --require
+  2  something to fix in the command or in a file (a kernel that raises, too)
+  3  undecided, or a construct that is not supported yet
+  4  an internal error: please report it
+"""
+_DEFAULTS = CompareOptions(a="", b="")
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, prog_name="irverify")
+def main() -> None:
+    """Says whether a kernel survived its translation: Triton, Pallas/JAX and PyTorch kernels compared in one IR."""
+
+
+def _capture_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Options that `compare` and `lower` share."""
+    shared = [
+        click.option("--input", "inputs", multiple=True, metavar="SPEC",
+                     help="One argument, in order or as NAME=SPEC; repeat for each. 'f32[37,130]', 'bf16[N,64]', "
+                          "'i64[128] in [0,50)', 'i32[64] permutation', 'f32[9] sorted', 'f32[64,32] transposed', "
+                          "'bool[5]', 3, 1e-5, None, true, \"'mean'\". Without it get_inputs() of either file is used."),
+        click.option("--seed", type=int, default=_DEFAULTS.seed, show_default=True, metavar="N",
+                     help="Seed of random inputs and of model weights."),
+        click.option("--timeout", type=float, default=_DEFAULTS.timeout, show_default=True, metavar="SECONDS",
+                     help="Wall-clock limit for running each file, and again for judging."),
+        click.option("--memory", default="16G", show_default=True, metavar="SIZE",
+                     help="Address space that running each file may use."),
+        click.option("--target", default=_DEFAULTS.target, show_default=True, metavar="DEVICE",
+                     help="The device that the code sees: sm_80, sm_90, tpu_v5e, ..."),
+        click.option("--backward", is_flag=True, help="Compare gradients of the inputs as well."),
+        click.option("--config", default=_DEFAULTS.config, show_default=True, metavar="first|all|N",
+                     help="Which autotune configuration is compared; the others are checked to lower."),
+        click.option("--debug", is_flag=True, help="Show tracebacks of internal errors."),
+    ]  # fmt: skip
+    for option in reversed(shared):
+        command = option(command)
+    return command
+
+
+@main.command(epilog=_EXITS)
+@click.argument("a", metavar="A.py[:ENTRY]")
+@click.argument("b", metavar="B.py[:ENTRY]")
+@click.option("--entry-a", metavar="NAME", help="The function or class to compare in A (default: found by its name).")
+@click.option("--entry-b", metavar="NAME", help="The same in B.")
+@click.option("--require", default="real", show_default=True, metavar="LEVEL",
+              help=f"The weakest verdict that exits 0, strongest first: {', '.join(REQUIRABLE)}.")  # fmt: skip
+@click.option("--special", type=click.Choice(SPECIALS), default=_DEFAULTS.special, show_default=True,
+              help="Differences only at NaN, infinities and overflow: report them, count them as different (strict), "
+                   "or ignore them.")  # fmt: skip
+@click.option("--tolerance", metavar="RTOL,ATOL", help="How large each side's error bound may be (default: by dtype).")
+@click.option("--shapes", multiple=True, metavar="auto|given|N=64,D=130",
+              help="Shapes to compare at: the given one and others chosen from the block sizes (auto), only the given "
+                   "one, or sizes by name (names as in --input 'f32[N,D]' or module-level ints); repeat for several. "
+                   "[default: auto]")  # fmt: skip
+@click.option(
+    "--json", "json_file", metavar="FILE|-", help="Write the report as JSON; - prints it instead of the text."
+)
+@click.option("--save-witness", metavar="DIR", help="Save the inputs that show a difference, if there are any.")
+@_capture_options
+def compare(a: str, b: str, json_file: str | None, debug: bool, **given: Any) -> None:
+    """Compare kernel A with kernel B.
+
+    Each file is run once, unmodified, in a child process. The entry is the one named, else Model or ModelNew, else
+    the one public function, else the function that both files name alike.
+
+    \b
+    irverify compare softmax_triton.py softmax_pallas.py --input 'f32[37,130]'
+    irverify compare a.py:softmax b.py:softmax_ref --require reassociated --json report.json
+    """
+    from irverify.commands import run_compare
+
+    _guarded(lambda: run_compare(_options(a, b, debug, given), json_file), debug, json_file)
+
+
+@main.command(epilog=_EXITS)
+@click.argument("a", metavar="A.py[:ENTRY]")
+@click.option("--entry", metavar="NAME", help="The function or class to lower (default: found by its name).")
+@click.option("--to", "to", type=click.Choice(["kir", "ttir", "stablehlo", "aten"]), default="kir", show_default=True,
+              help="What to print: our IR, or what the framework itself produced.")  # fmt: skip
+@_capture_options
+def lower(a: str, entry: str | None, to: str, debug: bool, **given: Any) -> None:
+    """Print what a kernel is lowered to. KIR that is printed parses again."""
+    from irverify.commands import run_lower
+
+    _guarded(lambda: run_lower(_options(a, a, debug, given), entry, to), debug)
+
+
+@main.command()
+@click.option("--warm", is_flag=True, help="Fill the compiled-code caches, so that the first comparison is fast.")
+def doctor(warm: bool) -> None:
+    """Show which frameworks and versions are usable here, and why not."""
+    from irverify.commands import run_doctor
+
+    _guarded(lambda: run_doctor(warm), debug=False)
+
+
+@main.command()
+@click.argument("code", required=False)
+def explain(code: str | None) -> None:
+    """Explain a verdict, a finding or an error code; without CODE, list them all."""
+    from irverify.commands import run_explain
+
+    _guarded(lambda: run_explain(code), debug=False)
+
+
+def _options(a: str, b: str, debug: bool, given: dict[str, Any]) -> CompareOptions:
+    """The command line's words as options."""
+    tolerance, shapes = given.pop("tolerance", None), given.pop("shapes", ())
+    return CompareOptions(
+        a=a,
+        b=b,
+        require=parse_level(given.pop("require", "real")),
+        tolerance=parse_tolerance(tolerance) if tolerance is not None else None,
+        shapes=tuple(shapes) or ("auto",),
+        memory=parse_size(given.pop("memory")),
+        debug=debug,
+        **given,
+    )
+
+
+def _guarded(action: Callable[[], int], debug: bool, json_file: str | None = None) -> None:
+    """Runs a command; whatever goes wrong ends in one message and the right exit code."""
+    try:
+        code = action()
+    except (IrverifyError, KeyboardInterrupt, BrokenPipeError) as error:
+        code = _failed(error, debug, json_file)
+    except Exception as error:
+        code = _failed(_unexpected(error), debug, json_file)
+    sys.exit(code)
+
+
+def _unexpected(error: Exception) -> InternalError:
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    where = f" at {Path(place.tb_frame.f_code.co_filename).name}:{place.tb_lineno}" if place else ""
+    internal = InternalError(f"{type(error).__name__}{where}: {error}")
+    internal.__cause__ = error
+    return internal
+
+
+def _failed(error: BaseException, debug: bool, json_file: str | None) -> int:
+    if isinstance(error, BrokenPipeError):
+        sys.stderr.close()  # the reader went away: nothing to say, and nobody to say it to
+        return 0
+    if not isinstance(error, IrverifyError):
+        click.echo("interrupted", err=True)
+        return 130
+    _show(error, debug)
+    if json_file is not None:
+        _write_error(error, json_file)
+    return error.exit_code
+
+
+def _show(error: IrverifyError, debug: bool) -> None:
+    prefix = "internal error" if error.exit_code == InternalError.exit_code else "error"
+    click.echo(f"irverify: {prefix}: {error}", err=True)
+    if error.exit_code != InternalError.exit_code:
+        return
+    if debug:
+        import traceback
+
+        click.echo("".join(traceback.format_exception(error)), err=True)
+        return
+    click.echo("This is a bug of irverify; please report it with the two files. --debug shows where.", err=True)
+
+
+def _write_error(error: IrverifyError, json_file: str) -> None:
+    from irverify.commands import write_text
+    from irverify.report.json import error_to_json
+
+    try:
+        write_text(error_to_json(error, __version__), json_file)
+    except IrverifyError as second:
+        click.echo(f"irverify: error: {second}", err=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,120 @@
+"""What the workers left in the exchange, as programs to judge: parsed KIR, shared inputs, shapes that count.
+
+Takes an Exchange; gives Variants and ShapeResults of what was skipped.  Reads text and plain arrays only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from equivalence.verdicts import Level, ShapeResult
+from irverify.exchange import Exchange
+from irverify.failures import error_of
+from lowering.errors import UsageError
+from lowering.ir.parser import parse_program
+from lowering.ir.program import Program
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """Both programs at one set of shapes, and the inputs they share, under A's names."""
+
+    label: str
+    program_a: Program
+    program_b: Program
+    inputs: dict[str, np.ndarray]
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        return {name: array.shape for name, array in self.inputs.items() if not name.startswith("weight:")}
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """Everything the two workers found."""
+
+    variants: list[Variant]
+    skipped: list[ShapeResult]
+    notes: list[str]
+    kernels: tuple[list[str], list[str]]
+
+
+def collect(exchange: Exchange, files: tuple[str, str]) -> Collected:
+    """The variants that both sides were captured at.  The given one is always the first."""
+    variants: list[Variant] = []
+    skipped = list(_outside_a(exchange))
+    notes: dict[str, None] = {}
+    kernels: tuple[list[str], list[str]] = ([], [])
+    for index, record_a, record_b in _records(exchange):
+        if "failure" in record_b or "failure" in record_a:
+            skipped.append(_specialised(record_a, record_b, files))
+            continue
+        _check_outputs(record_a, record_b, files)
+        variants.append(_variant(exchange, index, record_a, record_b))
+        for side, record in enumerate((record_a, record_b)):
+            notes.update(dict.fromkeys(f"{files[side]}: {note}" for note in record["notes"]))
+            kernels[side].extend(name for name in record["kernels"] if name not in kernels[side])
+    return Collected(variants, skipped, [*notes, *_end_note(exchange)], kernels)
+
+
+def _records(exchange: Exchange) -> Iterator[tuple[int, dict[str, Any], dict[str, Any]]]:
+    index = 0
+    while exchange.has(f"a.v{index}") and exchange.has(f"b.v{index}"):
+        yield index, exchange.read(f"a.v{index}"), exchange.read(f"b.v{index}")
+        index += 1
+
+
+def _outside_a(exchange: Exchange) -> Iterator[ShapeResult]:
+    for file in sorted(exchange.directory.glob("skipped.*.json")):
+        record = exchange.read(file.name.removesuffix(".json"))
+        yield ShapeResult(
+            {}, Level.UNDECIDED, f"{record['label']}: not counted, A does not run there: {record['message']}"
+        )
+
+
+def _specialised(record_a: dict[str, Any], record_b: dict[str, Any], files: tuple[str, str]) -> ShapeResult:
+    failed, file = (record_b, files[1]) if "failure" in record_b else (record_a, files[0])
+    message = str(error_of(failed["failure"], file)).split("\n")[0]
+    shapes = {k: v.data.shape for k, v in record_a.get("inputs", {}).items()}
+    return ShapeResult(shapes, Level.UNDECIDED, f"{failed['label']}: scope, this side is specialised: {message}")
+
+
+def _end_note(exchange: Exchange) -> list[str]:
+    note = exchange.read("end")["note"] if exchange.has("end") else "the time limit ended the search for more shapes"
+    return [note] if note else []
+
+
+def _check_outputs(record_a: dict[str, Any], record_b: dict[str, Any], files: tuple[str, str]) -> None:
+    if len(record_a["outputs"]) == len(record_b["outputs"]):
+        return
+    listing = "\n".join(
+        f"    {file}: {len(record['outputs'])}: {_outputs_in_words(record['outputs'])}"
+        for file, record in zip(files, (record_a, record_b))
+    )
+    raise UsageError(f"the two sides have different numbers of outputs, so they cannot be paired:\n{listing}")
+
+
+def _outputs_in_words(outputs: Sequence[Sequence[Any]]) -> str:
+    return ", ".join(f"{name} {dtype}[{','.join(map(str, shape))}]" for name, dtype, shape in outputs) or "none"
+
+
+def _variant(exchange: Exchange, index: int, record_a: dict[str, Any], record_b: dict[str, Any]) -> Variant:
+    program_a = parse_program(exchange.read_text(f"a.v{index}.kir"))
+    program_b = parse_program(exchange.read_text(f"b.v{index}.kir"))
+    renamed = pair_names(program_a.input_names, program_b.input_names)
+    program_b.input_names = [renamed[name] for name in program_b.input_names]
+    inputs = {renamed[name]: value.data for name, value in record_b["inputs"].items()}
+    inputs |= {name: value.data for name, value in record_a["inputs"].items()}
+    return Variant(record_a["label"], program_a, program_b, inputs)
+
+
+def pair_names(names_a: Sequence[str], names_b: Sequence[str]) -> dict[str, str]:
+    """B's input names as A's: the same name where both have it, the rest in order of position."""
+    only_a = [name for name in names_a if name not in names_b]
+    only_b = [name for name in names_b if name not in names_a]
+    paired = dict(zip(only_b, only_a))
+    return {name: paired.get(name, name) for name in names_b}

@@ -1,0 +1,87 @@
+"""What each command does, once its words are options: run, render, write.
+
+Takes options; gives an exit code.  Errors are raised; cli.py shows them.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+import click
+
+from irverify.options import CompareOptions
+from lowering.errors import UsageError
+
+
+def run_compare(options: CompareOptions, json_file: str | None) -> int:
+    """Text on standard output, or the JSON document there or in a file."""
+    from irverify.orchestrate import compare
+    from irverify.progress import progress
+    from irverify.report.json import report_to_json
+    from irverify.report.text import console_for, print_report
+
+    _check_json_target(json_file)
+    with progress() as show:
+        report = compare(options, show)
+    if json_file is not None:
+        write_text(report_to_json(report), json_file)
+    if json_file != "-":
+        print_report(report, console_for(sys.stdout))
+    return report.exit_code
+
+
+def _check_json_target(json_file: str | None) -> None:
+    """Refuses a file that cannot be written before any work is done."""
+    if json_file in (None, "-"):
+        return
+    parent = Path(json_file).absolute().parent
+    if Path(json_file).is_dir() or not parent.is_dir() or not os.access(parent, os.W_OK):
+        raise UsageError(f"--json {json_file} cannot be written; give a file in a directory that exists, or -")
+
+
+def write_text(text: str, target: str) -> None:
+    """To standard output for '-'; to a file all at once."""
+    if target == "-":
+        click.echo(text, nl=False)
+        return
+    try:
+        _replace(Path(target), text)
+    except OSError as error:
+        raise UsageError(f"--json {target} cannot be written: {error.strerror}") from None
+
+
+def _replace(path: Path, text: str) -> None:
+    if path.exists() and not path.is_file():  # /dev/stderr, a pipe: not ours to replace
+        path.write_text(text)
+        return
+    with tempfile.NamedTemporaryFile("w", dir=path.absolute().parent, prefix=f".{path.name}-", delete=False) as file:
+        file.write(text)
+    umask = os.umask(0)
+    os.umask(umask)
+    os.chmod(file.name, 0o666 & ~umask)
+    os.replace(file.name, path)
+
+
+def run_lower(options: CompareOptions, entry: str | None, to: str) -> int:
+    from irverify.lower import lower
+
+    click.echo(lower(options, entry, to), nl=False)
+    return 0
+
+
+def run_doctor(warm: bool) -> int:
+    from irverify.doctor import examine, print_findings, warm_caches
+
+    if warm:
+        warm_caches(click.echo)
+    return print_findings(examine(), click.echo)
+
+
+def run_explain(code: str | None) -> int:
+    from irverify.explain import explain, listing
+
+    click.echo(listing() if code is None else explain(code))
+    return 0

@@ -1,0 +1,201 @@
+"""A whole comparison: prepare, run both workers at once, collect, judge, finish the report.
+
+Takes CompareOptions; gives a Report.  The one place that calls the judge, and the one that supervises workers.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+
+from equivalence.verdicts import Level, Report, Subject, Verdict
+from irverify import __version__, sandbox
+from irverify.collect import Collected, collect
+from irverify.exchange import POLL_SECONDS, Exchange
+from irverify.exits import exit_code_of
+from irverify.failures import Undecided, error_of
+from irverify.options import CompareOptions
+from irverify.prepare import Prepared, prepare
+from irverify.subjects import Side
+from lowering.errors import InternalError, Unsupported, UsageError
+
+Progress = Callable[[str], None]
+
+
+def silent(_: str) -> None:
+    """No progress display."""
+
+
+def compare(options: CompareOptions, progress: Progress = silent) -> Report:
+    """The report on a pair; unsupported and undecided pairs have reports too, only usage errors are raised."""
+    started = time.monotonic()
+    if options.save_witness is not None:
+        check_writable(Path(options.save_witness))
+    with _exchange() as exchange:
+        prepared: Prepared | None = None
+        try:
+            prepared = prepare(options, exchange.directory)
+            report = _run(prepared, options, exchange, progress)
+        except (Unsupported, Undecided) as error:
+            report = _without_verdict(error)
+    return _finish(report, prepared, options, started)
+
+
+@contextmanager
+def _exchange() -> Iterator[Exchange]:
+    with tempfile.TemporaryDirectory(prefix="irverify-", ignore_cleanup_errors=True) as directory:
+        yield Exchange(Path(directory))
+
+
+def _run(prepared: Prepared, options: CompareOptions, exchange: Exchange, progress: Progress) -> Report:
+    if prepared.given is not None:
+        exchange.publish("api", prepared.given)
+    start = time.monotonic()
+    children = [
+        sandbox.start(job.side, job.to_json(), exchange.directory, options.timeout, options.memory)
+        for job in prepared.jobs
+    ]
+    _warm_judge()
+    files = display_names(prepared.sides)
+    notes = supervise(children, exchange, files, options, progress)
+    captured = time.monotonic()
+    collected = collect(exchange, files)
+    progress(f"judging {len(collected.variants)} sets of shapes")
+    report = judged(collected, options)
+    report.timings = {"capture": captured - start, "judge": time.monotonic() - captured, **report.timings}
+    report.assumptions = list(dict.fromkeys([*report.assumptions, *collected.notes, *notes]))
+    report.shapes += collected.skipped
+    report.subjects = _subjects(prepared, collected)
+    return report
+
+
+def _warm_judge() -> None:
+    """Imports the judge while the workers import their frameworks; a failure shows when it is called."""
+    with suppress(ImportError):
+        import equivalence.judge  # noqa: F401
+
+
+def judged(collected: Collected, options: CompareOptions) -> Report:
+    """The only call into the judge."""
+    from equivalence.judge import judge
+
+    variants = collected.variants
+    programs_a, programs_b = [v.program_a for v in variants], [v.program_b for v in variants]
+    return judge(programs_a, programs_b, [v.inputs for v in variants], options)
+
+
+def supervise(
+    children: Sequence[sandbox.Child],
+    exchange: Exchange,
+    files: Sequence[str],
+    options: CompareOptions,
+    progress: Progress = silent,
+) -> list[str]:
+    """Waits for the workers.  The first failure ends both; a time limit after the given shape only ends the search."""
+    try:
+        while [child for child in children if child.running()]:  # a list: every deadline is looked at
+            progress(_state(children, exchange, files))
+            for child, file in zip(children, files):
+                _raise_failure(child, exchange, file, options)
+            time.sleep(POLL_SECONDS)
+        for child, file in zip(children, files):
+            _raise_failure(child, exchange, file, options)
+    finally:
+        for child in children:
+            child.stop()
+    late = [file for child, file in zip(children, files) if child.killed_for == "time"]
+    return [f"{file}: the time limit ended the search for more shapes" for file in late]
+
+
+def _state(children: Sequence[sandbox.Child], exchange: Exchange, files: Sequence[str]) -> str:
+    words = []
+    for child, file in zip(children, files):
+        done, loaded = exchange.has(f"{child.name}.done"), exchange.has(f"{child.name}.loaded")
+        words.append(f"{file}: {'captured' if done else 'capturing' if loaded else 'importing'}")
+    return "   ".join(words)
+
+
+def _raise_failure(child: sandbox.Child, exchange: Exchange, file: str, options: CompareOptions) -> None:
+    if child.process.poll() is None or child.killed_for == "stopped" or exchange.has(f"{child.name}.done"):
+        return
+    if exchange.has(f"{child.name}.failed"):
+        raise error_of(exchange.read(f"{child.name}.failed"), file)
+    if child.killed_for == "time":
+        waits_for_other = exchange.has(f"{child.name}.waits") and not exchange.has("v0")
+        if exchange.has(f"{child.name}.v0") or waits_for_other:
+            return
+        stage = "running its entry" if exchange.has(f"{child.name}.loaded") else "importing the file"
+        raise Undecided(
+            f"{file}: {stage} did not end within {options.timeout:g} s; raise --timeout if that is expected"
+        )
+    raise _died(child, file)
+
+
+def _died(child: sandbox.Child, file: str) -> Exception:
+    message = f"{file}: the file did not run to its end: {child.died_of()}"
+    tail = child.output_tail()
+    if tail:
+        message += "\nIts last output:\n" + "\n".join(f"    {line}" for line in tail.splitlines())
+    return UsageError(message) if "memory" not in child.died_of() else Undecided(message)
+
+
+def display_names(sides: Sequence[Side]) -> tuple[str, str]:
+    """File names as the report writes them: short when that is unambiguous."""
+    names = [side.path.name for side in sides]
+    if names[0] == names[1]:
+        names = [str(side.path) for side in sides]
+    return names[0], names[1]
+
+
+def _subjects(prepared: Prepared, collected: Collected) -> tuple[Subject, Subject]:
+    made = [
+        Subject(str(side.path), side.entry, side.framework, kernels)
+        for side, kernels in zip(prepared.sides, collected.kernels)
+    ]
+    return made[0], made[1]
+
+
+def _without_verdict(error: Unsupported | Undecided) -> Report:
+    if isinstance(error, Unsupported):
+        reason = error.construct + (f" ({error.hint})" if error.hint else "")
+        return Report(Verdict(Level.UNSUPPORTED, reason=reason, site=error.span))
+    return Report(Verdict(Level.UNDECIDED, reason=str(error)))
+
+
+def _finish(report: Report, prepared: Prepared | None, options: CompareOptions, started: float) -> Report:
+    if report.subjects is None and prepared is not None:
+        a, b = (Subject(str(side.path), side.entry, side.framework) for side in prepared.sides)
+        report.subjects = (a, b)
+    if options.special == "strict" and report.special_values and report.verdict.level is not Level.DIFFERENT:
+        reason = f"special values differ and --special is strict: {report.special_values[0].message}"
+        report.verdict = replace(report.verdict, level=Level.DIFFERENT, reason=reason)
+    report.require, report.version = options.require, __version__
+    report.exit_code = int(exit_code_of(report))
+    report.timings = {**report.timings, "total": time.monotonic() - started}
+    if options.save_witness is not None and report.witness is not None:
+        from irverify.report.witness import save_witness
+
+        save_witness(report, Path(options.save_witness))
+    return report
+
+
+def check_writable(directory: Path) -> None:
+    """Refuses a witness directory that cannot be made, before any work is done; makes nothing."""
+    import os
+
+    parent = directory
+    while not parent.exists():
+        parent = parent.parent
+    if not parent.is_dir():
+        raise UsageError(f"--save-witness {directory}: {parent} is a file; give a directory")
+    if not os.access(parent, os.W_OK | os.X_OK):
+        raise UsageError(f"--save-witness {directory}: no permission to write in {parent}; give another directory")
+
+
+def internal_error(error: BaseException) -> InternalError:
+    """An unexpected exception as the error that is shown."""
+    return InternalError(f"{type(error).__name__}: {error}")

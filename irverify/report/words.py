@@ -1,0 +1,62 @@
+"""The sentences of a report: the verdict in words, once, for every renderer.
+
+Takes a Report or Verdict; gives text.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from equivalence.verdicts import Level, Report, Verdict
+
+_SENTENCES = {
+    Level.BITWISE: "bit for bit the same for every input of these shapes",
+    Level.REASSOCIATED: "the same terms with the same roundings, up to the order of accumulation",
+    Level.REAL: "the same real-valued function; only rounding differs",
+    Level.CLOSE: "not the same real function, but no input at these formats can show more than the bound",
+    Level.TESTED: "agree on every input tried; nothing is proved",
+    Level.UNDECIDED: "could not be decided",
+    Level.UNSUPPORTED: "uses something that is not modelled yet",
+    Level.DIFFERENT: "not equivalent; here is an input that shows it",
+}
+
+
+def level_in_words(verdict: Verdict) -> str:
+    """'real (certified)', 'close(1e-07)', 'tested(40)', 'bitwise'."""
+    match verdict.level:
+        case Level.REAL if verdict.strength:
+            return f"real ({verdict.strength})"
+        case Level.CLOSE if verdict.delta is not None:
+            return f"close({verdict.delta:.3g})"
+        case Level.TESTED if verdict.n_inputs:
+            return f"tested({verdict.n_inputs})"
+    return verdict.level.value
+
+
+def headline(report: Report) -> str:
+    """One sentence: verdict, meaning, what it is about, and why when that is not plain."""
+    verdict = report.verdict
+    parts = [f"{level_in_words(verdict)}: {_pair(report)}{_SENTENCES[verdict.level]}"]
+    if verdict.level is not Level.DIFFERENT and report.special_values:
+        parts.append(_special_headline(report))
+    if verdict.reason:
+        parts.append(verdict.reason)
+    if verdict.site is not None and verdict.site.line:
+        parts.append(f"at {verdict.site}")
+    return "; ".join(parts)
+
+
+def _pair(report: Report) -> str:
+    if not report.subjects:
+        return ""
+    names = [f"{Path(subject.file).name}:{subject.entry}" for subject in report.subjects]
+    if names[0] == names[1]:
+        names = [f"{subject.file}:{subject.entry}" for subject in report.subjects]
+    return f"{names[0]} and {names[1]}: "
+
+
+def _special_headline(report: Report) -> str:
+    special = report.special_values[0]
+    more = len(report.special_values) - 1
+    others = f" (and {more} more)" if more else ""
+    return f"equal for finite inputs only: {special.input} gives {special.value_a} in A, {special.value_b} in B{others}"

@@ -1,0 +1,127 @@
+"""Which shapes to compare at, beside the given one: ragged, one block, several blocks, every dimension by itself.
+
+Takes named sizes (dimensions of --input, module-level ints of a get_inputs file, or classes of equal dimensions) and
+the block sizes written in the file; gives sets of sizes, most telling first.  A set only counts where side A runs.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from lowering.errors import UsageError
+
+Sizes = dict[str, int]
+SMALLEST_VARIED = 5  # 1 is a broadcast; 2 to 4 are usually channels, taps or heads: part of the algorithm
+MAX_COUNTED = 4
+_USUAL_BLOCK = 32
+_BLOCKS = (16, 32, 64, 128, 256)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The given sizes, then what else to try, each under a name."""
+
+    given: Sizes
+    tries: tuple[tuple[str, Sizes], ...]
+
+
+def plan(sizes: Mapping[str, int], shapes: Sequence[str], names: Sequence[str], blocks: Sequence[int]) -> Plan:
+    """``shapes`` as the user wrote them: 'auto', 'given', or bindings of ``names``; the first binding is the given one.
+
+    One binding only says what the names mean, so other sizes are tried too; several are the user's own list.
+    """
+    bindings = [parse_binding(text, names) for text in shapes if text not in ("auto", "given")]
+    given = {**sizes, **(bindings[0] if bindings else {})}
+    listed = tuple((describe(binding), {**given, **binding}) for binding in bindings[1:])
+    chosen_by_user = "given" in shapes or bool(listed)
+    automatic = () if chosen_by_user and "auto" not in shapes else _automatic(given, blocks)
+    return Plan(given, listed + automatic)
+
+
+def parse_binding(text: str, names: Sequence[str]) -> Sizes:
+    """'N=64,D=130' as sizes."""
+    sizes: Sizes = {}
+    for part in text.split(","):
+        name, equals, size = (piece.strip() for piece in part.partition("="))
+        if not equals or not size.isdecimal():
+            raise UsageError(f"--shapes is {text!r}; write 'auto', 'given' or sizes by name: --shapes N=64,D=130")
+        if name not in names:
+            known = f"the names here are {', '.join(names)}" if names else "no dimension has a name here"
+            raise UsageError(f"--shapes {text!r}: {name!r} is not a dimension; {known} (write --input 'f32[N,D]')")
+        sizes[name] = int(size)
+    return sizes
+
+
+def describe(sizes: Mapping[str, int]) -> str:
+    return ", ".join(f"{name}={size}" for name, size in sizes.items())
+
+
+def _automatic(sizes: Mapping[str, int], blocks: Sequence[int]) -> tuple[tuple[str, Sizes], ...]:
+    """Distinct sizes for distinct names, so that a swapped stride cannot hide in a square."""
+    varied = [name for name, size in sizes.items() if size >= SMALLEST_VARIED]
+    if not varied:
+        return ()
+    block = _block(blocks, max(sizes[name] for name in varied))
+    largest = max(varied, key=lambda name: sizes[name])
+    candidates = [
+        ("ragged", {name: block + 5 + 2 * i for i, name in enumerate(varied)}),
+        ("one block", dict.fromkeys(varied, block)),
+        ("several blocks", {name: block * (2 + i % 2) for i, name in enumerate(varied)}),
+        ("below one block", {name: max(1, block // 2 - 3 + 2 * i) for i, name in enumerate(varied)}),
+        (f"ragged {largest}", {largest: 2 * block + 3}),
+        *((f"only {name}", {name: block // 2 + 1}) for name in varied if name != largest),
+    ]
+    tries = [(label, {**sizes, **change}) for label, change in candidates]
+    return tuple((label, tried) for label, tried in tries if tried != dict(sizes))
+
+
+def _block(blocks: Sequence[int], largest: int) -> int:
+    usable = [block for block in blocks if block <= max(largest, _BLOCKS[0])]
+    return max(usable, default=_USUAL_BLOCK)
+
+
+def blocks_in(tree: ast.Module) -> list[int]:
+    """Powers of two written in a file that look like block sizes."""
+    literals = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and type(node.value) is int}
+    return sorted(value for value in literals if value in _BLOCKS)
+
+
+def sizes_in(tree: ast.Module) -> Sizes:
+    """Module-level ints that get_inputs or get_init_inputs read: what a KernelBench file calls its sizes."""
+    constants = {
+        target.id: node.value.value
+        for node in tree.body
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and type(node.value.value) is int
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    makers = [n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name in ("get_inputs", "get_init_inputs")]
+    read = {n.id for maker in makers for n in ast.walk(maker) if isinstance(n, ast.Name)}
+    return {name: value for name, value in constants.items() if name in read}
+
+
+def class_names(shapes: Sequence[Sequence[int]]) -> Sizes:
+    """One name per class of equal dimensions of the given arrays, for inputs that name none."""
+    return {f"#{size}": size for size in dict.fromkeys(size for shape in shapes for size in shape) if size > 1}
+
+
+def resize(shape: Sequence[int], classes: Mapping[str, int], sizes: Mapping[str, int]) -> tuple[int, ...]:
+    """``shape`` with every dimension of a class at that class's new size."""
+    new = {classes[name]: sizes[name] for name in classes}
+    return tuple(new.get(size, size) for size in shape)
+
+
+def split(shapes: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
+    """Every dimension by itself: equal sizes made different (64×64 becomes 64×66), for sides that tolerate it."""
+    seen: dict[int, int] = {}
+    result = []
+    for shape in shapes:
+        fresh = []
+        for size in shape:
+            repeat = seen.get(size, 0) if size >= SMALLEST_VARIED else 0
+            fresh.append(size + 2 * repeat)
+            seen[size] = repeat + 1
+        result.append(tuple(fresh))
+    return result

@@ -1,0 +1,168 @@
+"""One side's work, in the worker: import, make or await the inputs, capture at each set of shapes, hand out KIR.
+
+Takes a Job and an Exchange; publishes '<side>.v<i>' (a variant) and '<side>.done'.  The leading side decides which
+shapes exist: the given one, then those it can be captured at.  The other side follows.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from irverify import leading, loading
+from irverify._capture import Adapter, Captured, CaptureOptions, load_adapter
+from irverify.exchange import Exchange
+from irverify.failures import describe
+from irverify.job import Job
+
+GIVEN = "given"
+
+
+@dataclass(slots=True)
+class SideRun:
+    """The state of one worker."""
+
+    job: Job
+    exchange: Exchange
+    adapter: Adapter
+    started: float = field(default_factory=time.monotonic)
+    module: ModuleType = field(init=False)
+    entry: Any = field(init=False)
+
+    def run(self) -> None:
+        with self.adapter.session():
+            self._load()
+            if self.job.is_leader:
+                self._lead()
+            else:
+                self._follow()
+        self.exchange.publish(f"{self.job.side}.done", {"seconds": time.monotonic() - self.started})
+
+    def _load(self) -> None:
+        start = time.monotonic()
+        self.module = loading.load(Path(self.job.path))
+        self.entry = loading.find(self.module, self.job.entry)
+        self.exchange.publish(f"{self.job.side}.loaded", {"seconds": time.monotonic() - start})
+
+    # -- leading -------------------------------------------------------------------------------------------------
+
+    def _lead(self) -> None:
+        given = self._given_values()
+        recipe = leading.recipe(self.job, self.module, given, self.adapter.call_under_seed, self.adapter.data_of)
+        self._announce(0, GIVEN, recipe, recipe.plan.given)
+        self._do(0, GIVEN, must_work=True)
+        count = 1
+        for label, sizes in recipe.plan.tries:
+            if count >= self.job.max_shapes or time.monotonic() - self.started > self.job.variant_seconds:
+                break
+            count += self._try(count, label, recipe, sizes)
+        self.exchange.publish("end", {"count": count, "note": recipe.note})
+
+    def _given_values(self) -> Any:
+        """Arrays that the Python API was given; they are published by the parent before the workers start."""
+        return self.exchange.read("api") if self.exchange.has("api") else None
+
+    def _announce(self, index: int, label: str, recipe: leading.Recipe, sizes: dict[str, int]) -> None:
+        self.exchange.publish(f"v{index}", self._variant(label, recipe, sizes))
+
+    def _variant(self, label: str, recipe: leading.Recipe, sizes: dict[str, int]) -> dict[str, Any]:
+        if recipe.sets_module_ints:
+            leading.set_sizes(self.module, sizes)
+        arguments = recipe.make(sizes)
+        bindings = sizes if recipe.sets_module_ints else {}
+        return {"label": label, "arguments": arguments, "sizes": bindings, "init": self._own_init()}
+
+    def _try(self, index: int, label: str, recipe: leading.Recipe, sizes: dict[str, int]) -> int:
+        """1 when the shape counts.  It is announced only then, so the other side never sees a shape that does not."""
+        try:
+            variant = self._variant(label, recipe, sizes)
+            captured = self._capture(variant, index)
+        except Exception as error:  # any failure only means that this shape is outside what A is written for
+            reason = describe(error, Path(self.job.path))
+            self.exchange.publish(f"skipped.{label}", {"label": label, "message": reason["message"].split("\n")[0]})
+            return 0
+        self.exchange.publish(f"v{index}", variant)
+        self._publish(index, label, captured)
+        return 1
+
+    # -- following -----------------------------------------------------------------------------------------------
+
+    def _follow(self) -> None:
+        if self.job.init_from == self.job.side:
+            self.exchange.publish("init", self._own_init())
+        self.exchange.publish(f"{self.job.side}.waits", True)
+        index = 0
+        while self.exchange.wait(f"v{index}", "end") == f"v{index}":
+            self._do(index, self.exchange.read(f"v{index}")["label"], must_work=index == 0)
+            index += 1
+
+    # -- both ----------------------------------------------------------------------------------------------------
+
+    def _do(self, index: int, label: str, must_work: bool) -> None:
+        try:
+            self._publish(index, label, self._capture(self.exchange.read(f"v{index}"), index))
+        except Exception as error:
+            if must_work:
+                raise
+            self.exchange.publish(
+                f"{self.job.side}.v{index}", {"label": label, "failure": describe(error, Path(self.job.path))}
+            )
+
+    def _own_init(self) -> Any:
+        """get_init_inputs() of this file, as data, when it is the file that has it."""
+        if self.job.init_from != self.job.side:
+            return None
+        return self.adapter.data_of(self.adapter.call_under_seed(self.module.get_init_inputs), "get_init_inputs()")
+
+    def _capture(self, variant: dict[str, Any], index: int) -> Captured:
+        leading.set_sizes(self.module, variant["sizes"])
+        function, notes = self._function(variant["init"], index)
+        bound = loading.bind(function, variant["arguments"], f"{Path(self.job.path).name}:{self.job.entry}")
+        captured = self.adapter.capture(function, bound)
+        captured.notes = [*bound.notes, *notes, *captured.notes]
+        return captured
+
+    def _function(self, init: Any, index: int) -> tuple[Any, list[str]]:
+        """The entry itself, or the model built from it with the weights that both sides share."""
+        if not self.adapter.is_model(self.entry):
+            return self.entry, []
+        model = self.adapter.call_under_seed(self.entry, *self._init_values(init))
+        if self.job.weights_from == self.job.side:
+            self.exchange.publish(f"weights.v{index}", self.adapter.weights_of(model))
+        elif self.job.weights_from:
+            self.exchange.wait(f"weights.v{index}")
+            return model, self.adapter.set_weights(model, self.exchange.read(f"weights.v{index}"))
+        return model, []
+
+    def _init_values(self, init: Any) -> list[Any]:
+        if init is None and self.job.init_from:
+            self.exchange.wait("init")
+            init = self.exchange.read("init")
+        return list(init or [])
+
+    def _publish(self, index: int, label: str, captured: Captured) -> None:
+        name = f"{self.job.side}.v{index}"
+        self.exchange.publish_text(f"{name}.kir", captured.kir)
+        for kind, text in captured.sources.items():
+            self.exchange.publish_text(f"{name}.{kind}", text)
+        outputs = [[output, dtype, list(shape)] for output, dtype, shape in captured.outputs]
+        self.exchange.publish(
+            name,
+            {
+                "label": label,
+                "inputs": captured.inputs,
+                "outputs": outputs,
+                "kernels": captured.kernels,
+                "notes": captured.notes,
+                "sources": sorted(captured.sources),
+            },
+        )
+
+
+def run_side(job: Job) -> None:
+    """The whole of a worker's work."""
+    options = CaptureOptions(target=job.target, backward=job.backward, config=job.config, seed=job.seed)
+    SideRun(job, Exchange(Path(job.exchange)), load_adapter(job.adapter, options)).run()
