@@ -189,7 +189,8 @@ def codes(x: Array, dtype: str) -> Array:
 
 def isnan(x: Array) -> npt.NDArray[np.bool_]:
     """NaN mask of a float array of any storage dtype."""
-    return np.asarray(x != x, dtype=np.bool_)
+    with np.errstate(invalid="ignore"):  # signalling NaNs
+        return np.asarray(x != x, dtype=np.bool_)
 
 
 def ordered(x: Array, dtype: str) -> npt.NDArray[np.int64]:

@@ -25,11 +25,10 @@ def _rsqrt(x: F64) -> F64:
 
 
 def _sinpi(x: F64) -> F64:
-    """sin(pi x), the argument reduced exactly first; zeros keep the sign of x."""
-    r = np.remainder(x, 2.0)
-    r = np.where(r > 1.0, r - 2.0, r)
-    r = np.where(np.abs(r) > 0.5, np.copysign(1.0, r) - r, r)
-    return np.copysign(1.0, x) * np.abs(np.sin(np.pi * r)) * np.where(np.signbit(r) == np.signbit(x), 1.0, -1.0)
+    """sin(pi x), the argument reduced exactly first; integers give the zero of their sign (IEEE 754-2019 §9.2.1)."""
+    a = np.abs(np.fmod(x, 2.0))
+    t = np.where(a > 1.0, a - 1.0, a)
+    return np.copysign(np.sin(np.pi * np.minimum(t, 1.0 - t)), x) * np.where(a > 1.0, -1.0, 1.0)
 
 
 def _cospi(x: F64) -> F64:
