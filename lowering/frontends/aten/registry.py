@@ -1,0 +1,83 @@
+"""One handler per ATen op: the table HANDLERS and ``lower_call``, which applies it to an AtenCall.
+
+Takes AtenCalls (plain data); gives KIR ops through a Builder.  Must not import torch or another front end.
+
+A handler's parameters are those of the op's schema, so that defaults which the dispatcher leaves out are filled in by
+Python.  It returns one value per output (None where the op returns none); each is rounded once, here, to its dtype.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+
+from lowering.capture.trace import AtenCall, TensorRef
+from lowering.errors import Unsupported
+from lowering.frontends.aten.context import Context
+from lowering.ir.builder import Builder
+from lowering.ir.program import Value
+
+Result = Value | Sequence[Value | None]
+Handler = Callable[..., Result]
+HANDLERS: dict[str, Handler] = {}
+
+#: Arguments that say where and how a result is stored, which the output TensorRefs tell already.
+_STORAGE_KWARGS = frozenset({"dtype", "layout", "device", "pin_memory", "memory_format", "non_blocking", "generator"})
+
+
+def aten(*names: str) -> Callable[[Handler], Handler]:
+    """Registers a handler under the base names of ops ('add' for aten.add.Tensor, aten.add_.Scalar, ...)."""
+
+    def register(handler: Handler) -> Handler:
+        for name in names:
+            assert name not in HANDLERS, f"aten.{name} has two handlers"
+            HANDLERS[name] = handler
+        return handler
+
+    return register
+
+
+def base_name(op: str) -> str:
+    """'add' for 'aten.add_.Tensor': an in-place op computes the same and is written to its outputs."""
+    name = op.split(".")[1]
+    return name if name in HANDLERS else name.removesuffix("_")
+
+
+def lower_call(
+    builder: Builder,
+    call: AtenCall,
+    read: Callable[[TensorRef], Value],
+    write: Callable[[TensorRef, Value], None],
+    target: str = "cpu",
+) -> None:
+    """Emits the ops of ``call``; ``target`` ('cpu', 'sm_80', ...) says whose library numerics are meant."""
+    handler = HANDLERS.get(base_name(call.op)) if call.op.startswith("aten.") else None
+    if handler is None:
+        hint = "add a handler in lowering/frontends/aten, or let capture decompose the op"
+        raise Unsupported(call.op, call.span, hint)
+    with builder.at(call.span):
+        ctx = Context(builder, call, read, target)
+        results = _run(ctx, handler)
+        for ref, value in zip(ctx.outputs, results, strict=True):
+            write(ref, _stored(ctx, value, ref))
+
+
+def _run(ctx: Context, handler: Handler) -> list[Value]:
+    signature = inspect.signature(handler)
+    known = signature.parameters
+    kwargs = {k: v for k, v in ctx.call.kwargs.items() if k in known or not (k in _STORAGE_KWARGS or "out" in k)}
+    try:
+        bound = signature.bind(ctx, *ctx.call.args, **kwargs)
+    except TypeError as error:
+        raise ctx.unsupported(f"this overload is not covered: {error}") from None
+    result = handler(*bound.args, **bound.kwargs)
+    results = [result] if isinstance(result, Value) else [v for v in result if v is not None]
+    if len(results) < len(ctx.outputs):
+        raise ctx.unsupported(f"{len(ctx.outputs)} outputs were recorded, {len(results)} are modelled")
+    return results[: len(ctx.outputs)]
+
+
+def _stored(ctx: Context, value: Value, ref: TensorRef) -> Value:
+    """The result in its output's dtype and shape; an in-place op may broadcast into its output."""
+    value = ctx.builder.cast(value, ctx.dtype(ref.dtype))
+    return ctx.builder.broadcast(value, ref.shape)

@@ -1,0 +1,237 @@
+"""From a captured run of a host function to one KIR Program.
+
+Takes a HostTrace (torch-hosted) or a JaxTrace; gives a Program.  The only place where front ends meet.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+import numpy as np
+
+from lowering.capture.trace import AtenCall, HostRead, HostTrace, KernelArg, Launch, PointerArg, Storage, TensorRef
+from lowering.frontends import aten
+from lowering.frontends.aten.dtypes import KIR_NAMES
+from lowering.errors import Unsupported
+from lowering.ir.builder import Builder
+from lowering.ir.program import Block, Function, Program, Value
+from lowering.ir.types import DTYPES, U8, DType, TensorType
+
+View = tuple[str, tuple[int, ...], tuple[int, ...], int]
+
+
+def lower(trace: Any) -> Program:
+    """The program of either kind of trace."""
+    if isinstance(trace, HostTrace):
+        return lower_torch(trace)
+    from lowering.frontends.stablehlo import lower_module  # jax is needed only for its own subjects
+
+    return lower_module(trace)
+
+
+def lower_torch(trace: HostTrace) -> Program:
+    """The program of a torch-hosted run."""
+    lowering = _TorchLowering(trace)
+    lowering.write_inputs()
+    for event in trace.events:
+        lowering.event(event)
+    program = lowering.finish()
+    drop_unread_buffers(program)
+    return program
+
+
+class _TorchLowering:
+    """One run: its buffers, and what is known to be in them."""
+
+    def __init__(self, trace: HostTrace) -> None:
+        self.trace = trace
+        self.builder = Builder()
+        self.memory = _Memory(self.builder, trace)
+        self.kernels: dict[str, Function] = {}
+        self._names: dict[str, str] = {}  # digest of TTIR and options -> name of the kernel
+
+    def write_inputs(self) -> None:
+        """The program's arguments are dense; they go to memory with the strides they were passed with."""
+        for _, ref in self.trace.inputs:
+            argument = self.builder.value(TensorType(kir_dtype(ref), tuple(ref.shape)))
+            self.builder.block.args.append(argument)
+            self.memory.write(ref, argument)
+
+    def event(self, event: AtenCall | Launch | HostRead) -> None:
+        with self.builder.at(event.span):
+            if isinstance(event, AtenCall):
+                aten.lower_call(self.builder, event, self.memory.read, self.memory.write, self.trace.target)
+            elif isinstance(event, Launch):
+                self._launch(event)
+            else:
+                self.builder.op("observe", [self.memory.read(event.tensor)])
+
+    def _launch(self, launch: Launch) -> None:
+        kernel = self.kernels[self._kernel(launch)]
+        operands = [self._argument(a, p.type) for a, p in zip(launch.args, kernel.params, strict=True)]
+        self.builder.op("launch", operands, kernel=kernel.name, grid=tuple(launch.grid))
+        for arg in launch.args:
+            if isinstance(arg.value, PointerArg):
+                self.memory.forget(arg.value.storage)
+
+    def _kernel(self, launch: Launch) -> str:
+        """The name of the launch's kernel, lowered once per TTIR and options."""
+        from lowering.frontends.ttir import lower_kernel
+
+        options = json.dumps(launch.options, sort_keys=True, default=str)
+        key = hashlib.sha256((launch.ttir + options).encode()).hexdigest()
+        if key not in self._names:
+            taken = sum(name.split("#")[0] == launch.kernel for name in self.kernels)
+            name = f"{launch.kernel}#{taken}" if taken else launch.kernel
+            self.kernels[name] = lower_kernel(launch.ttir, name=name, options=launch.options, key=key)
+            self._names[key] = name
+        return self._names[key]
+
+    def _argument(self, arg: KernelArg, type_: TensorType) -> Value:
+        if isinstance(arg.value, PointerArg):
+            return self.memory.pointer(arg.value)
+        number = arg.value if arg.value is not None else 0
+        if type_.dtype.is_integer:
+            number = _wrapped(int(number), type_.dtype)
+        return self.builder.constant(number, type_.dtype)
+
+    def finish(self) -> Program:
+        outputs = [(name, self.memory.read(ref)) for name, ref in self.trace.outputs]
+        attrs = {"level": "aten", "contract": False, "key": _digest(self.trace)}
+        names = [name for name, _ in self.trace.inputs]
+        return Program(self.builder.block, names, outputs, self.kernels, attrs, list(self.trace.notes))
+
+
+def _digest(trace: HostTrace) -> str:
+    """What the library's open orders can depend on: the ops and the layouts they get, not where they are written."""
+    calls = [(e.op, e.args, e.kwargs, e.outputs) for e in trace.events if isinstance(e, AtenCall)]
+    return hashlib.sha256(repr((trace.target, calls)).encode()).hexdigest()
+
+
+class _Memory:
+    """The storages of a trace as KIR buffers.
+
+    A view that was just read or written is remembered until its storage changes, so that a chain of ops becomes SSA.
+    """
+
+    def __init__(self, builder: Builder, trace: HostTrace) -> None:
+        self._builder, self._storages = builder, trace.storages
+        self._buffers: dict[int, Value] = {}
+        self._known: dict[int, dict[View, Value]] = {}
+        self._first_dtype = _dtypes_of_constants(trace)
+
+    def read(self, ref: TensorRef) -> Value:
+        view, known = _view(ref), self._known.setdefault(ref.storage, {})
+        buffer = self._buffer(ref.storage)  # entering a constant may make the view known
+        if view not in known:
+            attrs = {"to": kir_dtype(ref).name, "shape": ref.shape, "strides": ref.strides, "offset": ref.offset}
+            known[view] = self._builder("read", buffer, **attrs)
+        return known[view]
+
+    def write(self, ref: TensorRef, value: Value) -> None:
+        buffer = self._buffer(ref.storage)
+        self._builder.op("write", [buffer, value], strides=tuple(ref.strides), offset=ref.offset)
+        self.forget(ref.storage)
+        if _injective(ref):
+            self._known[ref.storage] = {_view(ref): value}
+
+    def forget(self, storage: int) -> None:
+        """Its contents may have changed."""
+        self._known[storage] = {}
+
+    def pointer(self, arg: PointerArg) -> Value:
+        """The address of the first element a kernel was given."""
+        offset = self._builder.constant(arg.byte_offset, DTYPES["i64"])
+        return self._builder("addptr", self._buffer(arg.storage), offset, bytes=1)
+
+    def _buffer(self, storage: int) -> Value:
+        if storage not in self._buffers:
+            entry = self._storages[storage]
+            self._buffers[storage] = self._builder("alloc", bytes=entry.nbytes)
+            if entry.origin == "data" and entry.data is not None:
+                self._write_constant(entry)
+        return self._buffers[storage]
+
+    def _write_constant(self, entry: Storage) -> None:
+        """Contents that no event wrote, as elements of the dtype they are first used with (bytes if that fails)."""
+        dt = self._first_dtype.get(entry.id, U8)
+        dt = dt if entry.nbytes % dt.nbytes == 0 else U8
+        values = np.ascontiguousarray(entry.data).view(dt.numpy)
+        ref = TensorRef(entry.id, _TORCH_NAMES[dt.name], values.shape, (1,))
+        self.write(ref, self._builder.constant(values, dt))
+
+
+_TORCH_NAMES = {kir: torch for torch, kir in KIR_NAMES.items()}
+
+
+def kir_dtype(ref: TensorRef) -> DType:
+    if ref.dtype not in KIR_NAMES:
+        raise Unsupported(f"a tensor of dtype {ref.dtype}", hint="complex and quantised tensors are not modelled")
+    return DTYPES[KIR_NAMES[ref.dtype]]
+
+
+def _view(ref: TensorRef) -> View:
+    return ref.dtype, tuple(ref.shape), tuple(ref.strides), ref.offset
+
+
+def _injective(ref: TensorRef) -> bool:
+    """No two lanes share an element, so that what is written is what is read back."""
+    reach = 0
+    for stride, extent in sorted(zip(ref.strides, ref.shape, strict=True)):
+        if extent > 1 and stride <= reach:
+            return False
+        reach += stride * (extent - 1) if extent > 1 else 0
+    return True
+
+
+def _wrapped(number: int, dt: DType) -> int:
+    """The integer of dtype ``dt`` with the same low bits."""
+    if dt.kind not in ("int", "uint"):
+        return number
+    number &= (1 << dt.bits) - 1
+    return number - (1 << dt.bits) if dt.kind == "int" and number >> (dt.bits - 1) else number
+
+
+def _dtypes_of_constants(trace: HostTrace) -> dict[int, DType]:
+    """For each storage, the dtype it is first used with."""
+    found: dict[int, DType] = {}
+    for ref in _refs([trace.events, trace.outputs]):
+        if ref.dtype in KIR_NAMES:
+            found.setdefault(ref.storage, kir_dtype(ref))
+    return found
+
+
+def _refs(values: Any) -> Any:
+    if isinstance(values, TensorRef):
+        yield values
+    elif isinstance(values, AtenCall):
+        yield from _refs([values.args, values.kwargs, values.outputs])
+    elif isinstance(values, Launch):
+        yield from (a.value.tensor for a in values.args if isinstance(a.value, PointerArg))
+    elif isinstance(values, HostRead):
+        yield values.tensor
+    elif isinstance(values, (list, tuple)):
+        for value in values:
+            yield from _refs(value)
+    elif isinstance(values, dict):
+        yield from _refs(list(values.values()))
+
+
+def drop_unread_buffers(program: Program) -> None:
+    """Removes buffers that are only written to, and then every op without effect whose results nobody uses."""
+    body = program.body
+    used_otherwise = {id(v) for op in body.walk() for v in op.operands[op.name == "write" :]}
+    dead = {id(op.result) for op in body.ops if op.name == "alloc" and id(op.result) not in used_otherwise}
+    body.ops = [op for op in body.ops if not (op.name == "write" and id(op.operands[0]) in dead)]
+    _drop_dead_code(body, [value for _, value in program.outputs])
+
+
+def _drop_dead_code(body: Block, wanted: list[Value]) -> None:
+    live, kept = {id(v) for v in wanted}, []
+    for op in reversed(body.ops):
+        if not op.results or any(id(v) in live for v in op.results):
+            kept.append(op)
+            live.update(id(v) for v in op.operands)
+    body.ops = kept[::-1]
