@@ -26,7 +26,7 @@ from . import exact
 from ._llvm import bits_of, flat_map, float_of
 from ._llvm import fma as _fma
 from .formats import Array, format_of
-from .rounding import Mode, cast_float
+from .rounding import Mode, cast_float, widen
 
 RemFlavour = Literal["trunc", "floor", "python"]
 
@@ -97,11 +97,6 @@ _NUMPY: Final[dict[str, Callable[..., Any]]] = {
 }  # fmt: skip
 
 
-def _wide(x: Array, dtype: str) -> Array:
-    """x without change of value, as f64 for f64 and as f32 for every other format."""
-    return np.asarray(x).astype(np.float64 if dtype == "f64" else np.float32, copy=False)
-
-
 def _nearest(op: str, operands: tuple[Array, ...], dtype: str) -> Array:
     """To nearest even: one native operation, then the innocuous second rounding for the narrow formats."""
     if op == "fma":
@@ -132,7 +127,7 @@ def _odd(op: str, operands: tuple[Array, ...], dtype: str, mode: Mode) -> Array:
 
 
 def _apply(op: str, arrays: tuple[Array, ...], dtype: str, mode: Mode) -> Array:
-    operands = tuple(_wide(a, dtype) for a in arrays)
+    operands = tuple(widen(a, dtype) for a in arrays)
     name = format_of(dtype).name
     with np.errstate(all="ignore"):
         if mode == "rne":
@@ -183,7 +178,7 @@ def rem(a: Array, b: Array, dtype: str, flavour: RemFlavour = "trunc") -> Array:
 
     ``floor`` adds the divisor once where the signs differ, with one rounding; ``python`` also gives zeros its sign.
     """
-    x, y = _wide(a, dtype), _wide(b, dtype)
+    x, y = widen(a, dtype), widen(b, dtype)
     with np.errstate(all="ignore"):
         rest = np.fmod(x, y)
         result = rest if flavour == "trunc" else _floored(rest, y, flavour)

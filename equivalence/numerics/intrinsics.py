@@ -41,6 +41,11 @@ def _sigmoid(x: F64) -> F64:
     return special.expit(x)
 
 
+def _lgamma(x: F64) -> F64:
+    """log |gamma(x)|; +inf at both infinities, as in C (scipy gives -inf at -inf)."""
+    return np.where(np.isinf(x), np.inf, special.gammaln(x))
+
+
 def _digamma(x: F64) -> F64:
     """scipy's psi; at 0 and the negative integers IEEE's poles are given as NaN, -inf at +0, +inf at -0."""
     return special.psi(x)
@@ -63,7 +68,7 @@ UNARY: Final[dict[str, Unary]] = {
     "erf": special.erf, "erfc": special.erfc, "erfinv": special.erfinv, "erfcinv": special.erfcinv,
     "erfcx": special.erfcx, "normcdf": special.ndtr,
     "rsqrt": _rsqrt, "sqrt": np.sqrt, "cbrt": np.cbrt, "rcp": np.reciprocal,
-    "lgamma": special.gammaln, "digamma": _digamma, "tgamma": _tgamma,
+    "lgamma": _lgamma, "digamma": _digamma, "tgamma": _tgamma,
     "sigmoid": _sigmoid, "i0": special.i0, "i1": special.i1, "i0e": special.i0e, "i1e": special.i1e,
 }  # fmt: skip
 

@@ -7,32 +7,42 @@ from __future__ import annotations
 
 from typing import Literal
 
+import numba
 import numpy as np
-import numpy.typing as npt
 
+from ._llvm import flat_map
 from .formats import Array, format_of, isnan
-from .rounding import cast_float
+from .rounding import cast_float, widen
 
 NanFlavour = Literal["number", "propagate"]
 
 
-def _wide(x: Array, dtype: str) -> Array:
-    return np.asarray(x).astype(np.float64 if dtype == "f64" else np.float32, copy=False)
+@numba.njit(inline="always", cache=True)
+def _before(a: float, b: float, signed_zero: bool) -> bool:
+    """a < b; with ``signed_zero`` also -0 before +0, else the zeros tie."""
+    return a < b or (signed_zero and a == 0.0 and b == 0.0 and np.signbit(a) and not np.signbit(b))
 
 
-def _less(a: Array, b: Array, signed_zero: bool) -> npt.NDArray[np.bool_]:
-    """a before b; with ``signed_zero`` -0 is before +0, else the zeros tie."""
-    less = np.asarray(a < b)
-    return less | ((a == b) & np.signbit(a) & ~np.signbit(b)) if signed_zero else less
+@numba.njit(nogil=True, cache=True)
+def _extreme_kernel(out: Array, a: Array, b: Array, largest: bool, number: bool, signed_zero: bool) -> None:
+    for i in range(out.size):
+        x, y = a[i], b[i]
+        second = _before(x, y, signed_zero) if largest else _before(y, x, signed_zero)
+        if x != x:
+            second = number
+        elif y != y:
+            second = not number
+        out[i] = y if second else x
+
+
+def _narrow(wide: Array, dtype: str) -> Array:
+    """Back from ``widen``, exactly."""
+    return cast_float(wide, "f64" if dtype == "f64" else "f32", dtype)
 
 
 def _extreme(a: Array, b: Array, dtype: str, nan: NanFlavour, signed_zero: bool, largest: bool) -> Array:
-    x, y = _wide(a, dtype), _wide(b, dtype)
-    second = _less(x, y, signed_zero) if largest else _less(y, x, signed_zero)
-    with np.errstate(all="ignore"):
-        nan_x, nan_y = np.isnan(x), np.isnan(y)
-        take_y = (second & ~nan_x) | ((nan_x & ~nan_y) if nan == "number" else (nan_y & ~nan_x))
-    return np.where(take_y, b, a).astype(format_of(dtype).storage, copy=False)
+    x, y = widen(a, dtype), widen(b, dtype)
+    return _narrow(flat_map(_extreme_kernel, x.dtype, (x, y), largest, nan == "number", signed_zero), dtype)
 
 
 def minimum(a: Array, b: Array, dtype: str, nan: NanFlavour = "propagate", signed_zero: bool = True) -> Array:
@@ -58,16 +68,16 @@ def clamp(x: Array, low: Array, high: Array, dtype: str, nan: NanFlavour = "prop
 
 def neg(x: Array, dtype: str) -> Array:
     """Sign flipped (IEEE 754-2019 §5.5.1), NaN and zeros too; fnuz formats have one zero."""
-    return cast_float(np.negative(_wide(x, dtype)), "f64" if dtype == "f64" else "f32", dtype)
+    return _narrow(np.negative(widen(x, dtype)), dtype)
 
 
 def absolute(x: Array, dtype: str) -> Array:
     """Sign cleared."""
-    return cast_float(np.abs(_wide(x, dtype)), "f64" if dtype == "f64" else "f32", dtype)
+    return _narrow(np.abs(widen(x, dtype)), dtype)
 
 
 def copysign(x: Array, sign: Array, dtype: str) -> Array:
     """Magnitude of x with the sign of ``sign`` (a NaN's sign counts; fnuz NaN is taken as positive)."""
-    signs = _wide(sign, dtype)
+    signs = widen(sign, dtype)
     signs = np.where(isnan(signs), np.abs(signs), signs) if not format_of(dtype).has_negative_zero else signs
-    return cast_float(np.copysign(_wide(x, dtype), signs), "f64" if dtype == "f64" else "f32", dtype)
+    return _narrow(np.copysign(widen(x, dtype), signs), dtype)

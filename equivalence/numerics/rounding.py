@@ -5,6 +5,7 @@ Also rounding to integral values and flushing of subnormals. Must not know any o
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, Final, Literal
 
 import numba
@@ -12,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._llvm import bits_of, flat_map
-from .formats import Array, Format, format_of
+from .formats import Array, Format, codes, format_of
 
 Mode = Literal["rne", "rtz", "rtp", "rtn", "rna"]
 MODES: Final[dict[str, int]] = {"rne": 0, "rtz": 1, "rtp": 2, "rtn": 3, "rna": 4}
@@ -75,11 +76,11 @@ def _round(x: Array, dst: Format, mode: str, saturate: bool) -> Array:
     """x (f32 or f64) rounded into ``dst`` by the integer kernel."""
     over = dst.max_code if saturate else dst.inf_code
     unsigned = np.dtype(f"u{dst.storage.itemsize}")
-    codes = flat_map(
+    rounded = flat_map(
         _round_kernel, unsigned, (x,), dst.fraction_bits, dst.bias, dst.max_code, over, over, dst.nan_code,
         dst.bits - 1, dst.has_negative_zero, 13 if dst.name == "tf32" else 0, MODES[mode],
     )  # fmt: skip
-    return codes.view(dst.storage)
+    return rounded.view(dst.storage)
 
 
 # Pairs whose library cast rounds exactly once, to nearest even, with our overflow rule, faster than the kernel.
@@ -93,9 +94,28 @@ def _contains(dst: Format, src: Format) -> bool:
     return dst.p >= src.p and tops and (dst.has_inf or not src.has_inf) and dst.has_negative_zero and dst.nan != "none"
 
 
-def _holder(x: Array, src: Format) -> Array:
-    """x without change of value as an f64 array for f64, else as an f32 array."""
-    return np.asarray(x).astype(np.float64 if src.name == "f64" else np.float32, copy=False)
+@cache
+def _table(fmt: Format) -> npt.NDArray[np.float32]:
+    """All values of a format of up to 16 bits, by code."""
+    unsigned = np.dtype(f"u{fmt.storage.itemsize}")
+    with np.errstate(all="ignore"):
+        return np.arange(1 << 8 * unsigned.itemsize, dtype=unsigned).view(fmt.storage).astype(np.float32)
+
+
+@numba.njit(nogil=True, cache=True)
+def _look_up(out: Array, code: Array, table: Array) -> None:
+    for i in range(out.size):
+        out[i] = table[code[i]]
+
+
+def widen(x: Array, dtype: str) -> Array:
+    """x without change of value in the arithmetic it is computed in: f64 for f64, f32 for every other format."""
+    fmt, array = format_of(dtype), np.asarray(x)
+    wide = np.float64 if fmt.name == "f64" else np.float32
+    if array.dtype == wide or array.size < 1024 or fmt.name in ("f64", "f32", "tf32", "bf16"):
+        with np.errstate(invalid="ignore"):
+            return array.astype(wide, copy=False)
+    return flat_map(_look_up, np.float32, (codes(array, dtype).reshape(array.shape),), _table(fmt))
 
 
 def cast_float(x: Array, src: str, dst: str, *, mode: Mode = "rne", saturate: bool = False) -> Array:
@@ -108,19 +128,23 @@ def cast_float(x: Array, src: str, dst: str, *, mode: Mode = "rne", saturate: bo
     """
     source, target = format_of(src), format_of(dst)
     with np.errstate(all="ignore"):
-        if source == target or (_contains(target, source) and not saturate):
+        if source == target and not saturate:
             return np.asarray(x).astype(target.storage, copy=False)
+        if _contains(target, source) and not saturate:
+            return (widen(x, src) if target.name in ("f32", "tf32") else np.asarray(x)).astype(
+                target.storage, copy=False
+            )
         if mode == "rne" and not saturate and (source.name, target.name) in _NATIVE:
             return np.asarray(x).astype(target.storage)
         if target.name == "f64":  # only saturation of an infinity is left
             return np.clip(np.asarray(x).astype(np.float64), -target.max, target.max)
-        return _round(_holder(x, source), target, mode, saturate)
+        return _round(widen(x, source.name), target, mode, saturate)
 
 
 def flush_subnormals(x: Array, dtype: str) -> Array:
     """Subnormals replaced by the zero of their sign (PTX .ftz, on inputs and on results); other values unchanged."""
     fmt = format_of(dtype)
-    wide = _holder(x, fmt)
+    wide = widen(x, dtype)
     tiny = np.abs(wide) < fmt.smallest_normal
     return np.where(tiny, np.copysign(wide.dtype.type(0), wide), wide).astype(fmt.storage)
 
@@ -142,7 +166,7 @@ def round_integral(x: Array, dtype: str, *, mode: Mode = "rne") -> Array:
     Exact in every format whose integral values near 1 exist; the sign of zero is kept.
     """
     fmt = format_of(dtype)
-    wide = _holder(x, fmt)
+    wide = widen(x, dtype)
     with np.errstate(all="ignore"):
         rounded: npt.NDArray[Any] = np.copysign(_INTEGRAL[mode](wide), wide)
     return cast_float(rounded, "f64" if fmt.name == "f64" else "f32", dtype)

@@ -58,7 +58,7 @@ def finite_values(fmt: Format) -> npt.NDArray[np.float64]:
 
 
 def by_table(x: Array, fmt: Format, mode: str, saturate: bool = False) -> npt.NDArray[np.float64]:
-    """x (finite f64) rounded by looking at its two neighbours among all values; the next step past the end overflows."""
+    """x (finite f64) rounded by looking at its two neighbours among all values; a step past the end overflows."""
     values = finite_values(fmt)
     step = values[-1] - values[-2]
     grid = np.concatenate([[values[0] - step], values, [values[-1] + step]])

@@ -1,4 +1,4 @@
-"""One rounding per operation, bit for bit against MPFR, libm and a table; each comparison is shown to be able to fail."""
+"""One rounding per operation, bit for bit against MPFR, libm and a table of all values; a wrong one is seen."""
 
 from __future__ import annotations
 
