@@ -1,0 +1,7 @@
+"""Matmul of bf16 with an f32 accumulator and output."""
+
+import jax.numpy as jnp
+
+
+def matmul(a, b):
+    return jnp.dot(a, b, preferred_element_type=jnp.float32)
