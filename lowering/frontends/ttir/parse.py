@@ -1,0 +1,59 @@
+"""TTIR text -> MLIR module, with jaxlib's bindings.  Knows the spelling of Triton's printer, no meaning of any op.
+
+The Triton dialect of jaxlib is older than the Triton that prints.  ``normalise`` cures the known differences in spelling;
+each pattern has a test that fails when Triton's print changes.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from jaxlib.mlir import ir
+from jaxlib.triton import dialect as triton_dialect
+
+from lowering.errors import Span, Unsupported
+
+#: (what Triton prints, what jaxlib's older dialect reads).  Only spellings: none of them drops a meaning that KIR has.
+SPELLINGS: tuple[tuple[str, re.Pattern[str], str], ...] = (
+    ("cache policy", re.compile(r",?\s*cachePolicy = #tt\.cache_policy<[^>]*>"), ""),
+    ("constant pointer", re.compile(r'(!tt\.ptr<[^<>,]+), "constant">'), r'\1,"constant">'),
+    (
+        "barrier",
+        re.compile(r"^(\s*)ttg\.barrier [\w|]+( loc\(.*\))?$", re.MULTILINE),
+        r'\1"ttg.barrier"() : () -> ()\2',
+    ),
+    (
+        "assume",
+        re.compile(r"^(\s*)llvm\.intr\.assume (%[\w.#]+) : i1( loc\(.*\))?$", re.MULTILINE),
+        r'\1"llvm.intr.assume"(\2) : (i1) -> ()\3',
+    ),
+)
+
+
+def normalise(ttir: str) -> str:
+    """``ttir`` in the spelling that jaxlib's bindings read."""
+    for _what, pattern, replacement in SPELLINGS:
+        ttir = pattern.sub(replacement, ttir)
+    return ttir
+
+
+@cache
+def context() -> ir.Context:
+    """The one MLIR context of this room."""
+    ctx = ir.Context()
+    ctx.allow_unregistered_dialects = True
+    triton_dialect.register_dialect(ctx)
+    return ctx
+
+
+def parse(ttir: str) -> ir.Module:
+    """The module of ``ttir``; Unsupported when the bindings cannot read it."""
+    try:
+        with context():
+            return ir.Module.parse(normalise(ttir))
+    except ir.MLIRError as error:
+        first = error.error_diagnostics[0]
+        span = Span("TTIR", getattr(first.location, "start_line", 0), getattr(first.location, "start_col", 0))
+        hint = f"the MLIR reader says: {first.message}"
+        raise Unsupported("TTIR that jaxlib's Triton dialect cannot read", span, hint) from None
