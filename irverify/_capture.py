@@ -14,6 +14,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from irverify.loading import Bound
+from irverify.values import ArrayValue, dtype_named
+from lowering.capture.trace import HostTrace, TensorRef
 
 ADAPTERS = {"torch": "irverify._capture_torch:TorchAdapter", "jax": "irverify._capture_jax:JaxAdapter"}
 
@@ -61,6 +63,10 @@ class Adapter(Protocol):
         """Whether the entry is a class to be built with get_init_inputs()."""
         ...
 
+    def callable_of(self, entry: Any) -> Callable[..., Any]:
+        """What is called for an entry that is not a model."""
+        ...
+
     def weights_of(self, model: Any) -> dict[str, Any]:
         """Parameters and buffers as data."""
         ...
@@ -78,3 +84,25 @@ def load_adapter(path: str, options: CaptureOptions) -> Adapter:
     """The adapter written 'module:Class'."""
     module, _, name = path.partition(":")
     return getattr(importlib.import_module(module), name)(options)
+
+
+def array_at(trace: HostTrace, ref: TensorRef) -> np.ndarray:
+    """The values of an input, out of its storage's bytes."""
+    dtype = dtype_named(ref.dtype)
+    data = trace.storages[ref.storage].data
+    assert data is not None, "an input's storage carries its bytes"
+    flat = data[: data.size // dtype.itemsize * dtype.itemsize].view(dtype)
+    steps = [stride * dtype.itemsize for stride in ref.strides]
+    return np.lib.stride_tricks.as_strided(flat[ref.offset :], ref.shape, steps).copy()
+
+
+def strided(value: ArrayValue) -> np.ndarray:
+    """An array laid out in memory as its strides say."""
+    if value.strides is None:
+        return np.array(value.data)
+    extent = 1 + sum((size - 1) * stride for size, stride in zip(value.data.shape, value.strides))
+    buffer = np.zeros(max(extent, 1), value.data.dtype)
+    steps = [stride * value.data.dtype.itemsize for stride in value.strides]
+    view = np.lib.stride_tricks.as_strided(buffer, value.data.shape, steps)
+    view[...] = value.data
+    return view

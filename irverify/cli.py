@@ -48,7 +48,7 @@ def _capture_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--input", "inputs", multiple=True, metavar="SPEC",
                      help="One argument, in order or as NAME=SPEC; repeat for each. 'f32[37,130]', 'bf16[N,64]', "
                           "'i64[128] in [0,50)', 'i32[64] permutation', 'f32[9] sorted', 'f32[64,32] transposed', "
-                          "'bool[5]', 3, 1e-5, None, true, \"'mean'\". Without it get_inputs() of either file is used."),
+                          "'bool[5]', 3, 1e-5, None, true, \"'mean'\". Without it either file's get_inputs() is used."),
         click.option("--seed", type=int, default=_DEFAULTS.seed, show_default=True, metavar="N",
                      help="Seed of random inputs and of model weights."),
         click.option("--timeout", type=float, default=_DEFAULTS.timeout, show_default=True, metavar="SECONDS",

@@ -21,7 +21,7 @@ from irverify.failures import Undecided, error_of
 from irverify.options import CompareOptions
 from irverify.prepare import Prepared, prepare
 from irverify.subjects import Side
-from lowering.errors import InternalError, Unsupported, UsageError
+from lowering.errors import Unsupported, UsageError
 
 Progress = Callable[[str], None]
 
@@ -42,7 +42,10 @@ def compare(options: CompareOptions, progress: Progress = silent) -> Report:
             report = _run(prepared, options, exchange, progress)
         except (Unsupported, Undecided) as error:
             report = _without_verdict(error)
-    return _finish(report, prepared, options, started)
+    if report.subjects is None and prepared is not None:
+        a, b = (Subject(str(side.path), side.entry, side.framework) for side in prepared.sides)
+        report.subjects = (a, b)
+    return finish(report, options, started)
 
 
 @contextmanager
@@ -166,10 +169,8 @@ def _without_verdict(error: Unsupported | Undecided) -> Report:
     return Report(Verdict(Level.UNDECIDED, reason=str(error)))
 
 
-def _finish(report: Report, prepared: Prepared | None, options: CompareOptions, started: float) -> Report:
-    if report.subjects is None and prepared is not None:
-        a, b = (Subject(str(side.path), side.entry, side.framework) for side in prepared.sides)
-        report.subjects = (a, b)
+def finish(report: Report, options: CompareOptions, started: float) -> Report:
+    """What the tool adds to a judged report: the exit code, the total time, the saved witness."""
     if options.special == "strict" and report.special_values and report.verdict.level is not Level.DIFFERENT:
         reason = f"special values differ and --special is strict: {report.special_values[0].message}"
         report.verdict = replace(report.verdict, level=Level.DIFFERENT, reason=reason)
@@ -194,8 +195,3 @@ def check_writable(directory: Path) -> None:
         raise UsageError(f"--save-witness {directory}: {parent} is a file; give a directory")
     if not os.access(parent, os.W_OK | os.X_OK):
         raise UsageError(f"--save-witness {directory}: no permission to write in {parent}; give another directory")
-
-
-def internal_error(error: BaseException) -> InternalError:
-    """An unexpected exception as the error that is shown."""
-    return InternalError(f"{type(error).__name__}: {error}")

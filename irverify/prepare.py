@@ -5,13 +5,14 @@ Takes CompareOptions; gives Prepared.  Every usage error that needs no execution
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from irverify import shapes
 from irverify._capture import ADAPTERS
-from irverify.inputs import Argument, parse_arguments
+from irverify.inputs import generate, parse_arguments
 from irverify.job import Job
 from irverify.options import CompareOptions
 from irverify.subjects import (
@@ -79,16 +80,16 @@ def _inputs(options: CompareOptions) -> tuple[list[str] | None, list[tuple[str |
     """Texts go into the job; arrays of the Python API are published as data."""
     if not options.inputs:
         return None, None
-    arguments = parse_arguments(options.inputs)  # checked here, before anything is started
+    parse_arguments(options.inputs)  # checked here, before anything is started
     if all(isinstance(value, str) for value in options.inputs):
         return [str(value) for value in options.inputs], None
-    return None, [(argument.name, _api_value(argument, options.seed, i)) for i, argument in enumerate(arguments)]
+    return None, given_values(options.inputs, options.seed)
 
 
-def _api_value(argument: Argument, seed: int, position: int) -> Any:
-    from irverify.inputs import generate
-
-    return generate(argument.spec, {}, (seed, position))
+def given_values(inputs: Sequence[Any], seed: int) -> list[tuple[str | None, Any]]:
+    """Arrays as they are, specs among them drawn."""
+    arguments = parse_arguments(inputs)
+    return [(argument.name, generate(argument.spec, {}, (seed, i))) for i, argument in enumerate(arguments)]
 
 
 def _shared(

@@ -128,7 +128,7 @@ class SideRun:
     def _function(self, init: Any, index: int) -> tuple[Any, list[str]]:
         """The entry itself, or the model built from it with the weights that both sides share."""
         if not self.adapter.is_model(self.entry):
-            return self.entry, []
+            return self.adapter.callable_of(self.entry), []
         model = self.adapter.call_under_seed(self.entry, *self._init_values(init))
         if self.job.weights_from == self.job.side:
             self.exchange.publish(f"weights.v{index}", self.adapter.weights_of(model))

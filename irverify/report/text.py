@@ -41,7 +41,7 @@ def console_for(file: Any) -> Console:
 def print_report(report: Report, console: Console) -> None:
     """Every section that has something to say."""
     console.print(Text(headline(report), style=COLOURS[report.verdict.level]))
-    for title, lines in _sections(report):
+    for title, lines in sections(report):
         console.print()
         console.print(Text(title, style="bold"))
         for line in lines:
@@ -50,8 +50,9 @@ def print_report(report: Report, console: Console) -> None:
     console.print(Text(closing(report)))
 
 
-def _sections(report: Report) -> Iterator[tuple[str, list[str | Table]]]:
-    sections: list[tuple[str, list[Any]]] = [
+def sections(report: Report) -> Iterator[tuple[str, list[str | Table]]]:
+    """Titles and lines, in order; a section with nothing to say is left out."""
+    every: list[tuple[str, list[Any]]] = [
         ("Subjects", list(_subjects(report))),
         ("Outputs", [_outputs(report)] if report.outputs else []),
         ("Left open by a source and used here", list(_freedoms(report.outputs))),
@@ -64,7 +65,7 @@ def _sections(report: Report) -> Iterator[tuple[str, list[str | Table]]]:
         ("Checks", list(_checks(report))),
         ("Time", [_timings(report)] if report.timings else []),
     ]
-    return ((title, lines) for title, lines in sections if lines)
+    return ((title, lines) for title, lines in every if lines)
 
 
 def _subjects(report: Report) -> Iterator[str]:

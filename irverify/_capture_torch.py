@@ -1,0 +1,208 @@
+"""The torch adapter: Triton, torch and KernelBench files, through lowering.capture.torch_host (worker only).
+
+Takes callables and arguments as data; gives Captured.  The one place of the tool that touches torch objects.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from irverify._capture import Captured, CaptureOptions, array_at, strided
+from irverify.loading import Bound
+from irverify.values import ArrayValue, Named, map_arrays
+from lowering.capture.trace import AtenCall, HostRead, HostTrace, Launch
+from lowering.errors import IrverifyError, UsageError
+
+MAX_CONFIGURATIONS = 8  # of an autotuned kernel that are checked to lower, beside the one that is compared
+
+
+class TorchAdapter:
+    """Everything runs inside one session of the virtual GPU."""
+
+    def __init__(self, options: CaptureOptions) -> None:
+        self.options = options
+        self.session_: Any = None
+        self.torch: Any = None
+        self.checked_configurations = False
+
+    @contextmanager
+    def session(self) -> Iterator[None]:
+        import torch
+
+        from lowering.capture.torch_host import torch_session
+
+        self.torch = torch
+        with torch_session(self.options.target) as self.session_:
+            yield
+
+    # -- values --------------------------------------------------------------------------------------------------
+
+    def data_of(self, value: Any, path: str) -> Any:
+        torch = self.torch
+        if isinstance(value, torch.Tensor):
+            return self._tensor_data(value)
+        if isinstance(value, torch.dtype | torch.device):
+            return Named(type(value).__name__, str(value).removeprefix("torch."))
+        if isinstance(value, list | tuple):
+            return type(value)(self.data_of(item, f"{path}[{i}]") for i, item in enumerate(value))
+        if isinstance(value, dict):
+            return {key: self.data_of(item, f"{path}[{key!r}]") for key, item in value.items()}
+        return value
+
+    def _tensor_data(self, tensor: Any) -> ArrayValue:
+        from lowering.capture.torch_arrays import array_of
+
+        strides = None if tensor.is_contiguous() else tuple(tensor.stride())
+        return ArrayValue(array_of(getattr(tensor, "inner", tensor)), strides)
+
+    def _real(self, value: Any) -> Any:
+        """Data as what user code expects: tensors on the device, dtypes, devices."""
+        from lowering.capture.torch_arrays import tensor_of
+
+        def change(leaf: Any) -> Any:
+            if isinstance(leaf, Named):
+                return self.torch.device(leaf.name) if leaf.kind == "device" else getattr(self.torch, leaf.name)
+            return tensor_of(strided(leaf))
+
+        return map_arrays(value, change)
+
+    def call_under_seed(self, function: Callable[..., Any], *args: Any) -> Any:
+        random.seed(self.options.seed)
+        np.random.seed(self.options.seed)
+        self.torch.manual_seed(self.options.seed)
+        return function(*self._real(args))
+
+    # -- models --------------------------------------------------------------------------------------------------
+
+    def is_model(self, entry: Any) -> bool:
+        return isinstance(entry, type) and issubclass(entry, self.torch.nn.Module)
+
+    def callable_of(self, entry: Any) -> Callable[..., Any]:
+        is_function = isinstance(entry, type) and issubclass(entry, self.torch.autograd.Function)
+        return entry.apply if is_function else entry
+
+    def weights_of(self, model: Any) -> dict[str, Any]:
+        return {name: self._tensor_data(tensor) for name, tensor in model.state_dict().items()}
+
+    def set_weights(self, model: Any, weights: dict[str, Any]) -> list[str]:
+        own = model.state_dict()
+        _check_same_weights(
+            {name: tuple(tensor.shape) for name, tensor in own.items()},
+            {name: value.data.shape for name, value in weights.items()},
+        )
+        for name, tensor in own.items():
+            self._overwrite(tensor, weights[name])
+        return ["the weights of A were copied to B"] if own else []
+
+    def _overwrite(self, tensor: Any, value: ArrayValue) -> None:
+        from lowering.capture.torch_arrays import tensor_of, unobserved
+
+        with unobserved(), self.torch.no_grad():
+            getattr(tensor, "inner", tensor).copy_(tensor_of(value.data))
+
+    # -- capture -------------------------------------------------------------------------------------------------
+
+    def capture(self, function: Callable[..., Any], bound: Bound) -> Captured:
+        config = int(self.options.config) if self.options.config.isdecimal() else None
+        trace = self._trace(function, bound, config)
+        captured = captured_trace(trace)
+        if not self.checked_configurations and config is None:
+            self.checked_configurations = True
+            captured.notes += self._other_configurations(function, bound, trace.configurations)
+        return captured
+
+    def _trace(self, function: Callable[..., Any], bound: Bound, config: int | None) -> HostTrace:
+        arguments: Any = self._real(bound.args)
+        if bound.kwargs:
+            arguments = dict(zip(bound.names, [*arguments, *self._real(tuple(bound.kwargs.values()))]))
+        read_back = _read_back()
+        return self.session_.capture(
+            function, arguments, backward=self.options.backward, read_back=read_back, autotune_config=config
+        )
+
+    def _other_configurations(self, function: Any, bound: Bound, counts: dict[str, int]) -> Iterator[str]:
+        """Every configuration must lower; one that does not is reported, not compared."""
+        for number in range(1, min(max(counts.values(), default=1), MAX_CONFIGURATIONS)):
+            try:
+                captured_trace(self._trace(function, bound, number))
+            except IrverifyError as error:
+                yield f"autotune configuration {number} does not lower: {error}"
+            except Exception as error:
+                yield f"autotune configuration {number} does not run: {type(error).__name__}: {error}"
+
+
+def _check_same_weights(own: dict[str, tuple[int, ...]], given: dict[str, tuple[int, ...]]) -> None:
+    if own == given:
+        return
+    only_a, only_b = sorted(given.keys() - own.keys()), sorted(own.keys() - given.keys())
+    resized = [name for name in own if name in given and own[name] != given[name]]
+    raise UsageError(
+        "the two models do not have the same weights, so they cannot be made equal: "
+        f"only in A: {only_a or 'none'}; only in B: {only_b or 'none'}; other shape: {resized or 'none'}. "
+        "Give both the same parameter names, or compare functions that take the weights as arguments"
+    )
+
+
+def _read_back() -> Any:
+    """What answers a host read of kernel-made data: the evaluator, on the trace so far."""
+    try:
+        from irverify.readback import read_back
+    except ImportError:
+        return None
+    return read_back
+
+
+def captured_trace(trace: HostTrace) -> Captured:
+    """A trace as KIR, with everything the parent wants to know about it."""
+    from lowering.ir.printer import print_program
+    from lowering.pipeline import lower
+
+    launches = [event for event in trace.events if isinstance(event, Launch)]
+    return Captured(
+        kir=print_program(lower(trace)),
+        inputs={name: array_at(trace, ref) for name, ref in trace.inputs},
+        outputs=[(name, ref.dtype, ref.shape) for name, ref in trace.outputs],
+        kernels=list(dict.fromkeys(launch.kernel for launch in launches)),
+        notes=list(trace.notes),
+        sources={"aten": aten_text(trace)} | ({"ttir": ttir_text(launches)} if launches else {}),
+    )
+
+
+def ttir_text(launches: list[Launch]) -> str:
+    """Every distinct kernel once, under a line for each of its launches."""
+    by_text: dict[str, list[Launch]] = {}
+    for launch in launches:
+        by_text.setdefault(launch.ttir, []).append(launch)
+    parts = []
+    for text, group in by_text.items():
+        heads = [f"// {launch.kernel}[{launch.grid}] at {launch.span} {launch.options}" for launch in group]
+        parts.append("\n".join([*heads, text.rstrip(), ""]))
+    return "\n".join(parts)
+
+
+def aten_text(trace: HostTrace) -> str:
+    """The recorded events, one a line."""
+    return "".join(f"{_event_text(event)}\n" for event in trace.events)
+
+
+def _event_text(event: AtenCall | Launch | HostRead) -> str:
+    match event:
+        case AtenCall():
+            arguments = [_plain(a) for a in event.args] + [f"{k}={_plain(v)}" for k, v in event.kwargs.items()]
+            return f"{_plain(event.outputs)} = {event.op}({', '.join(arguments)})  # {event.span}"
+        case Launch():
+            return f"launch {event.kernel}{event.grid}({', '.join(arg.name for arg in event.args)})  # {event.span}"
+    return f"read {_plain(event.tensor)}  # {event.span}"
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, tuple | list):
+        return "(" + ", ".join(_plain(item) for item in value) + ")"
+    if hasattr(value, "storage"):
+        return f"s{value.storage}:{value.dtype}{list(value.shape)}"
+    return repr(value)

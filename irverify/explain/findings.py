@@ -1,0 +1,164 @@
+"""The findings, explained.  Data only; docs/verdicts.md has the rules behind them."""
+
+from __future__ import annotations
+
+from irverify.explain.entry import Entry
+
+ENTRIES = (
+    Entry(
+        "order-sensitive",
+        "the result depends on the order of accumulation by more than the tolerance",
+        """The two are equal up to order, but for one of them some order is far from the true sum: its error bound
+        exceeds the tolerance of the output's type. The exit code is 1.""",
+        """Equal up to order is not equal enough when the accumulator is short: 4096 equal terms in bf16 give 1024 in
+        sequence and 3280 as a tree; the true sum is 3284.""",
+        """
+        acc = tl.zeros((BLOCK,), dtype=tl.bfloat16)     # then thousands of additions
+        """,
+        """Accumulate in f32. If the order is meant, give --tolerance RTOL,ATOL.""",
+    ),
+    Entry(
+        "precision-lost",
+        "one side's error bound exceeds the tolerance of the output's type",
+        """The same real function, but one side rounds so early or so coarsely that its result can be further from the
+        truth than the tolerance. The exit code is 1.""",
+        """A cast to a narrow format before a sum or a product costs digits that no later step brings back.""",
+        """
+        acc += tl.dot(a, b).to(tl.bfloat16)     # a bf16 hop in every tile
+        """,
+        """Move the cast behind the accumulation, or accept it with --tolerance RTOL,ATOL.""",
+    ),
+    Entry(
+        "special-values",
+        "equal for finite inputs, different at NaN, infinities or overflow",
+        """A verdict speaks of inputs whose computation stays finite. For some input with a NaN or an infinity, or one
+        that overflows, the two give different results.""",
+        """max(NaN, 3) is 3 in some languages and NaN in others; masks added as -inf turn NaN into NaN where a select
+        does not.""",
+        """
+        a NaN in the row gives 3.0 in A, NaN in B
+        """,
+        """Decide whether such inputs matter. --special strict counts them as different, --special ignore hides
+        them.""",
+    ),
+    Entry(
+        "signed-zero",
+        "the two give zeros of different sign",
+        """An element is +0 on one side and -0 on the other. Such a pair is never `bitwise`.""",
+        """x + 0 turns -0 into +0, and 0 - x is not -x at zero.""",
+        """
+        a.py  -x
+        b.py  0.0 - x
+        """,
+        """Usually nothing; it shows only through 1/x, copysign and bit comparisons.""",
+    ),
+    Entry(
+        "undefined-read",
+        "memory that nothing has written can reach an output",
+        """A value read from an uninitialised buffer, or beyond an array's end, can reach an output element.""",
+        """On one device it happens to be 0 and on another garbage, so the kernel changes its meaning when it moves.""",
+        """
+        out = torch.empty(n); kernel[grid](x, out, n)      # and the kernel leaves the last block unwritten
+        """,
+        """Write every element, or start from zeros.""",
+    ),
+    Entry(
+        "masked-load-without-other",
+        "a masked load has no `other`, and its masked-off lanes can reach an output",
+        """Masked-off lanes of tl.load(p, mask=m) are undefined by the language. On NVIDIA Triton 3.9 they are 0; other
+        back ends give garbage. This is a warning about portability and never makes a pair different by itself.""",
+        """Sums over a padded row are right on NVIDIA by luck; products, max and exp usually are not right even
+        there.""",
+        """
+        x = tl.load(x_ptr + offs, mask=offs < n)          # then tl.max(x)
+        """,
+        """Give the neutral element of what follows: other=0.0 for sums, other=-float("inf") for max.""",
+    ),
+    Entry(
+        "out-of-bounds",
+        "an access lies outside its buffer",
+        """A load or store has an address beyond the memory of its argument at these shapes.""",
+        """A missing or wrong mask, a wrong stride, or an offset that wrapped in 32 bits.""",
+        """
+        tl.load(x_ptr + row * stride + offs)              # no mask, n is no multiple of BLOCK
+        """,
+        """Mask the access with the true bounds.""",
+    ),
+    Entry(
+        "race",
+        "program instances write the same address in no fixed order",
+        """Two instances of a launch write one address with different values and no atomic, so the result depends on
+        which comes last; or a floating-point atomic adds in whatever order the hardware picks.""",
+        """Nothing orders program instances of one launch.""",
+        """
+        tl.atomic_add(out_ptr + col, partial)             # float: not the same bits from run to run
+        """,
+        """Write partial results and add them in a second step, or accept `reassociated`.""",
+    ),
+    Entry(
+        "output-mismatch",
+        "an output has another dtype or shape on the other side, or only one side has it",
+        """The paired outputs cannot be compared element by element, or an argument is written to on one side only.""",
+        """A missing cast at the end, a kept dimension, or an in-place update that the port returns instead.""",
+        """
+        a.py  returns bfloat16[37,130]
+        b.py  returns float32[37,130]
+        """,
+        """Make the signatures agree, then compare again.""",
+    ),
+    Entry(
+        "autotune-configs-differ",
+        "not every autotune configuration of a kernel gives the same program",
+        """One configuration was compared. Another one does not lower, or its result differs from the first.""",
+        """Which configuration runs is decided on the user's machine, by time.""",
+        """
+        @triton.autotune(configs=[Config({"BLOCK": 128}), Config({"BLOCK": 100})], key=["n"])
+        """,
+        """Compare the others with --config N, or remove the one that differs.""",
+    ),
+    Entry(
+        "specialised-shape",
+        "one side only works at some shapes",
+        """At other shapes side A runs and side B does not. That is a matter of scope: it never says `different`, but
+        the verdict holds only for the shapes listed.""",
+        """A hard-coded size, a power-of-two dimension, a block that must divide the row.""",
+        """
+        assert n == 4096
+        """,
+        """Nothing if the shapes are the ones you use; else make side B general, or mask its last block.""",
+    ),
+    Entry(
+        "constants-identified",
+        "two constants were taken to be the same number in different precision",
+        """A constant on one side is the other side's constant rounded to a shorter format, or both are forms of one
+        closed expression, such as 1.44269504 and log2(e). Each identification is listed as an assumption.""",
+        """Kernels write log2(e) as eight digits; as real numbers the two are different functions.""",
+        """
+        a.py  x * 1.44269504
+        b.py  x / math.log(2)
+        """,
+        """Check that the two are meant to be the same number.""",
+    ),
+    Entry(
+        "random-streams-differ",
+        "the two draw random numbers in ways that cannot be matched",
+        """Both use random numbers, but from different generators, seeds or offsets. Both sides were compared with a
+        shared mask instead.""",
+        """Equality of distributions is not something that this tool decides.""",
+        """
+        a.py  tl.rand(seed, offs)
+        b.py  torch.rand_like(x)
+        """,
+        """Pass the mask in as an argument on both sides.""",
+    ),
+    Entry(
+        "int32-overflow",
+        "an offset can exceed 31 bits at larger shapes",
+        """An address is computed in 32 bits and wraps at a size that the message names.""",
+        """Wrapped offsets stay inside mapped memory: wrong numbers and no error.""",
+        """
+        offs = row * stride + cols                        # int32; wraps at row * stride = 2**31
+        """,
+        """Widen one factor: row.to(tl.int64) * stride.""",
+    ),
+)
