@@ -1,0 +1,82 @@
+"""Makes Pallas kernels lower through jax's interpreter, with memory that nobody wrote marked as undefined.
+
+The interpreter fills padding, scratch and unwritten outputs with NaN or minint, which on hardware are whatever was
+there (jax PR 22370).  While ``instrumented_pallas`` is active they come as the composite 'irverify.undefined'.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+from unittest import mock
+
+from lowering.capture.jax_trace import UNDEFINED
+from lowering.errors import UsageError
+
+_FORCED = "pallas_call is lowered through jax's interpreter (interpret=True), not for the accelerator"
+_MASKED = "a masked-off lane of a Pallas load without `other` is undefined"
+
+
+@contextmanager
+def instrumented_pallas(notes: list[str]) -> Iterator[None]:
+    """Within it, lowering a pallas_call gives StableHLO for any backend's kernel; ``notes`` gets what was assumed."""
+    try:
+        from jax._src.interpreters import mlir
+        from jax._src.pallas import hlo_interpreter, pallas_call, primitives
+        from jax._src.state import discharge
+    except ImportError as error:
+        raise UsageError(f"this version of jax has another Pallas interpreter ({error}); use jax>=0.10,<0.11") from error
+    assert hlo_interpreter.primitives is primitives, "the interpreter reads uninitialized_value from this module"
+    with ExitStack() as patches:
+        swap = patches.enter_context
+        swap(mock.patch.object(primitives, "uninitialized_value", _marking(primitives.uninitialized_value)))
+        rules = discharge._discharge_rules  # pyright: ignore[reportPrivateUsage]
+        swap(mock.patch.dict(rules, {primitives.load_p: _masked_load(rules[primitives.load_p], primitives, notes)}))
+        lowerings = mlir._lowerings  # pyright: ignore[reportPrivateUsage]
+        rule = lowerings[pallas_call.pallas_call_p]
+        swap(mock.patch.dict(lowerings, {pallas_call.pallas_call_p: _interpreting(rule, notes)}))
+        yield
+
+
+def _marking(original: Callable[..., Any]) -> Callable[..., Any]:
+    """jax's filler, inside a composite that keeps its value for eager use."""
+
+    def uninitialized_value(shape: tuple[int, ...], dtype: Any) -> Any:
+        import jax
+
+        return jax.lax.composite(lambda: original(shape, dtype), name=UNDEFINED)()
+
+    return uninitialized_value
+
+
+def _masked_load(rule: Callable[..., Any], primitives: Any, notes: list[str]) -> Callable[..., Any]:
+    def load(in_avals: Any, out_avals: Any, *args: Any, args_tree: Any, **params: Any) -> Any:
+        import jax.numpy as jnp
+
+        new, out = rule(in_avals, out_avals, *args, args_tree=args_tree, **params)
+        _, _, mask, other = args_tree.unflatten(args)
+        if mask is not None and other is None:
+            _note(notes, _MASKED)
+            out = jnp.where(mask, out, primitives.uninitialized_value(out.shape, out.dtype))
+        return new, out
+
+    return load
+
+
+def _interpreting(rule: Any, notes: list[str]) -> Any:
+    """The lowering rule with interpret=True whatever the call says."""
+    import dataclasses
+
+    def lower(context: Any, *nodes: Any, interpret: Any, **params: Any) -> Any:
+        if interpret is not True:
+            _note(notes, _FORCED)
+        return inner(context, *nodes, interpret=True, **params)
+
+    inner = rule if callable(rule) else rule.rule
+    return lower if callable(rule) else dataclasses.replace(rule, rule=lower)
+
+
+def _note(notes: list[str], text: str) -> None:
+    if text not in notes:
+        notes.append(text)

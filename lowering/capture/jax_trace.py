@@ -1,0 +1,34 @@
+"""What the jax capture hands to the StableHLO front end, as plain data.  Must not import jax."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+#: Name of the composite that stands for Pallas's uninitialised or padded memory.
+UNDEFINED = "irverify.undefined"
+
+
+@dataclass(frozen=True, slots=True)
+class ArraySpec:
+    """An array by name; ``dtype`` is numpy's name ('float32', 'bfloat16', ...) of what the caller passes."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+
+
+@dataclass(slots=True)
+class JaxTrace:
+    """One jax function traced at given shapes.
+
+    ``stablehlo``: module text with locations.  ``inputs`` and ``outputs`` in the order of @main.  ``key``: a digest of
+    module and options.  ``options``: jax version, default_matmul_precision, x64.  ``notes``: assumptions made.
+    """
+
+    stablehlo: str
+    inputs: list[ArraySpec]
+    outputs: list[ArraySpec]
+    key: str
+    options: dict[str, Any] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
