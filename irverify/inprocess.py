@@ -41,9 +41,7 @@ def compare_here(a: Any, b: Any, inputs: Sequence[Any], options: CompareOptions)
     """One side after the other, then the judge."""
     for subject in (a, b):
         if not callable(subject):
-            raise UsageError(
-                f"{subject!r} is a path and the other side has no file; give two functions"
-            )
+            raise UsageError(f"{subject!r} is a path and the other side has no file; give two functions")
     if not inputs:
         raise UsageError("functions without a file need inputs: compare(f, g, inputs=['f32[37,130]'])")
     started = time.monotonic()

@@ -1,0 +1,133 @@
+"""The jax adapter: jnp and Pallas functions, through lowering.capture.jax_host (worker only).
+
+Takes callables and arguments as data; gives Captured.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from irverify._capture import Captured, CaptureOptions
+from irverify.loading import Bound
+from irverify.values import ArrayValue, Named, dtype_named, map_arrays
+from lowering.capture.jax_trace import JaxTrace
+from lowering.errors import UsageError
+
+
+class JaxAdapter:
+    """jax functions need no session of their own: they are traced, not run."""
+
+    def __init__(self, options: CaptureOptions) -> None:
+        self.options = options
+
+    @contextmanager
+    def session(self) -> Iterator[None]:
+        yield
+
+    def data_of(self, value: Any, path: str) -> Any:
+        if isinstance(value, list | tuple):
+            return type(value)(self.data_of(item, f"{path}[{i}]") for i, item in enumerate(value))
+        if isinstance(value, dict):
+            return {key: self.data_of(item, f"{path}[{key!r}]") for key, item in value.items()}
+        if isinstance(value, type | np.dtype) and hasattr(value, "dtype"):
+            return Named("dtype", np.dtype(value).name)
+        if hasattr(value, "__array__") and hasattr(value, "shape"):
+            return ArrayValue(np.asarray(value))
+        return value
+
+    def _real(self, value: Any) -> Any:
+        def change(leaf: Any) -> Any:
+            return leaf.data if isinstance(leaf, ArrayValue) else self._constant(leaf)
+
+        return map_arrays(value, change)
+
+    @staticmethod
+    def _constant(named: Named) -> Any:
+        return dtype_named(named.name) if named.kind == "dtype" else None  # a device means nothing to a jax function
+
+    def call_under_seed(self, function: Callable[..., Any], *args: Any) -> Any:
+        random.seed(self.options.seed)
+        np.random.seed(self.options.seed)
+        return function(*self._real(args))
+
+    def is_model(self, entry: Any) -> bool:
+        """A class called Model without parameters of its own to share: built, then called."""
+        return isinstance(entry, type)
+
+    def callable_of(self, entry: Any) -> Callable[..., Any]:
+        return entry
+
+    def weights_of(self, model: Any) -> dict[str, Any]:
+        return {name: self.data_of(value, name) for name, value in vars(model).items() if _is_array(value)}
+
+    def set_weights(self, model: Any, weights: dict[str, Any]) -> list[str]:
+        own = {name: value.shape for name, value in vars(model).items() if _is_array(value)}
+        given = {name: value.data.shape for name, value in weights.items()}
+        if own != given:
+            raise UsageError(
+                f"the two models do not hold the same arrays: A has {given or 'none'}, B has {own or 'none'}"
+            )
+        for name, value in weights.items():
+            setattr(model, name, value.data)
+        return ["the weights of A were copied to B"] if own else []
+
+    def capture(self, function: Callable[..., Any], bound: Bound) -> Captured:
+        from lowering.capture.jax_host import capture_jax
+
+        args, kwargs = list(self._real(bound.args)), self._real(bound.kwargs)
+        trace = capture_jax(
+            function, args, kwargs=kwargs, names=bound.names[: len(args)], backward=self.options.backward
+        )
+        return captured_trace(trace, dict(zip(bound.names, [*args, *kwargs.values()])))
+
+
+def _is_array(value: Any) -> bool:
+    return hasattr(value, "__array__") and hasattr(value, "shape") and not isinstance(value, type)
+
+
+def captured_trace(trace: JaxTrace, arguments: dict[str, Any]) -> Captured:
+    """A trace as KIR, with the values of its inputs."""
+    from lowering.frontends.stablehlo import lower_module
+    from lowering.ir.printer import print_program
+
+    program = lower_module(
+        trace.stablehlo,
+        input_names=[spec.name for spec in trace.inputs],
+        output_names=[spec.name for spec in trace.outputs],
+        input_dtypes=[spec.dtype for spec in trace.inputs],
+        key=trace.key,
+        notes=trace.notes,
+    )
+    values = dict(_leaves(arguments))
+    return Captured(
+        kir=print_program(program),
+        inputs={
+            spec.name: values.get(spec.name, _cotangent(spec.shape, spec.dtype, i))
+            for i, spec in enumerate(trace.inputs)
+        },
+        outputs=[(spec.name, spec.dtype, spec.shape) for spec in trace.outputs],
+        notes=[f"{key} is {value}" for key, value in trace.options.items()] + list(trace.notes),
+        sources={"stablehlo": trace.stablehlo},
+    )
+
+
+def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, np.ndarray]]:
+    """Arrays by the names that capture gives them: weights.layers.0.bias."""
+    if isinstance(value, np.ndarray):
+        yield path, value
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from _leaves(item, f"{path}.{key}".lstrip("."))
+    elif isinstance(value, list | tuple):
+        for index, item in enumerate(value):
+            yield from _leaves(item, f"{path}.{index}")
+
+
+def _cotangent(shape: tuple[int, ...], dtype: str, position: int) -> np.ndarray:
+    """Random, by position, for inputs that --backward adds."""
+    return np.random.default_rng(position).standard_normal(shape).astype(dtype_named(dtype))
