@@ -34,6 +34,8 @@ KEPT = frozenset(
     randn randn_like rand rand_like randint randint_like randperm bernoulli normal_functional uniform exponential
     """.split()
 )
+# In Core ATen, but lowering would rather see the pieces.
+TAKEN_APART = frozenset({"aten.native_layer_norm_backward", "aten.native_group_norm_backward"})
 RENAMED = {"aten.zero_": ("aten.fill", "Scalar", (0,)), "aten.copy_": ("aten.copy", "default", ())}
 # Allocation only: their results are storages of origin 'empty' (or views), not events.
 ALLOCATORS = frozenset(
@@ -67,7 +69,11 @@ def _table() -> dict[Any, Callable[..., Any]]:
 def decomposition(func: OpOverload) -> Callable[..., Any] | None:
     """Torch's own decomposition of ``func``, unless it is recorded under its own name."""
     name = packet_name(func)
-    if name in KEPT or name in READS or name in ALLOCATORS or torch.Tag.core in func.tags or name in RENAMED:
+    if func._can_decompose() and func not in _table():  # composite: autograd would have taken it apart before it came here
+        return func.decompose
+    if name in TAKEN_APART:
+        return _table().get(func)
+    if name in KEPT or name in READS or name in ALLOCATORS or name in RENAMED or torch.Tag.core in func.tags:
         return None
     if is_view(func):
         return None

@@ -21,7 +21,7 @@ from lowering.capture.torch_arrays import dtype_name
 from lowering.capture.torch_tensor import CPU, CUDA, VirtualTensor
 from lowering.capture.trace import AtenCall, TensorRef
 from lowering.capture.user_frames import user_span
-from lowering.errors import Span
+from lowering.errors import Span, Unsupported
 
 CAPTURE_FRAME = "run_captured"  # spans are looked for above this function only
 _UNRECORDED_KWARGS = frozenset({"device", "layout", "pin_memory", "non_blocking", "generator", "memory_format"})
@@ -34,7 +34,8 @@ class Dispatcher:
     def __init__(self) -> None:
         self.recorder: Recorder | None = None
         self.mode = _DispatchMode(self)
-        self.user_kernels: dict[str, Callable[..., Any]] = {}  # 'lib::op' -> implementation for the CUDA key
+        self.function_mode: Any = contextlib.nullcontext()
+        self.user_kernels: dict[str, Callable[..., Any]] = {}  # 'lib.op.default' -> implementation for the CUDA key
         self._running: list[str] = []
 
     # -- entry ---------------------------------------------------------------------------------------------------
@@ -46,7 +47,7 @@ class Dispatcher:
             return func(*args, **kwargs)
         implementation = self._implementation(func)
         if implementation is not None:
-            with self.mode, self._inside(func):
+            with self._python_state(implementation), self.mode, self._inside(func):
                 result = implementation(*args, **kwargs)
             if result is not NotImplemented:
                 return result
@@ -66,7 +67,7 @@ class Dispatcher:
         return self.recorder.is_symbolic(tensor) or (written and self.recorder.knows(tensor))
 
     def _implementation(self, func: Any) -> Callable[..., Any] | None:
-        name = func._schema.name
+        name = str(func)
         if name in self._running:
             return None
         if name in self.user_kernels:
@@ -76,8 +77,18 @@ class Dispatcher:
         return policy.decomposition(func)
 
     @contextlib.contextmanager
+    def _python_state(self, implementation: Callable[..., Any]) -> Iterator[None]:
+        """Python code needs the function mode; ``OpOverload.decompose`` would be caught by it and come back here."""
+        if getattr(implementation, "__name__", "") == "decompose":
+            with torch._C.DisableTorchFunction():
+                yield
+        else:
+            with torch._C._EnableTorchFunction(), self.function_mode:
+                yield
+
+    @contextlib.contextmanager
     def _inside(self, func: Any) -> Iterator[None]:
-        self._running.append(func._schema.name)
+        self._running.append(str(func))
         try:
             yield
         finally:
@@ -104,6 +115,8 @@ class Dispatcher:
         if policy.packet_name(func).startswith(_MAY_MIX_DEVICES):
             return
         tensors = [leaf for leaf in tree_iter((args, kwargs)) if isinstance(leaf, torch.Tensor) and leaf.dim() > 0]
+        if any(type(tensor) is torch.Tensor and tensor.is_meta for tensor in tree_iter((args, kwargs))):
+            raise Unsupported(f"{policy.packet_name(func)} of a tensor without data", self.span())
         if len({tensor.device.type for tensor in tensors}) > 1:
             raise MixedDevices(policy.packet_name(func))
 
@@ -115,6 +128,13 @@ class Dispatcher:
         if node is None or self.recorder is None:
             return None
         return self.recorder.spans_by_sequence.get(node._sequence_nr())
+
+    def _remember_span(self) -> None:
+        """The autograd node of the op being run was numbered just before: its backward ops get this op's line."""
+        if self.recorder is not None and torch._C._current_autograd_node() is None:
+            number = torch._C._autograd._get_sequence_nr() - 1
+            if number not in self.recorder.spans_by_sequence:
+                self.recorder.spans_by_sequence[number] = self.span()
 
     # -- recording -----------------------------------------------------------------------------------------------
 
@@ -134,6 +154,7 @@ class Dispatcher:
             for tensor in outputs:
                 recorder.ref(tensor, "empty")
             return
+        self._remember_span()
         if not func._schema.is_mutable and all(recorder.knows(tensor) for tensor in outputs):
             return  # a view, or a Python value
         self._enter(recorder, func, before, outputs, untrue)
@@ -141,8 +162,6 @@ class Dispatcher:
 
     def _enter(self, recorder: Recorder, func: Any, before: Any, outputs: list[torch.Tensor], untrue: bool) -> None:
         (args, kwargs), span = before, self.span()
-        if not torch._C._current_autograd_node():
-            recorder.spans_by_sequence.setdefault(torch._C._autograd._get_sequence_nr() - 1, span)
         refs = tuple(recorder.ref(tensor, "empty") for tensor in outputs)
         op, args, kwargs = _functional(func, args, kwargs)
         read = list(_references_read(args, kwargs))

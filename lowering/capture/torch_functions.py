@@ -43,7 +43,10 @@ class FunctionMode(TorchFunctionMode):
             torch.Tensor.cuda: self._cuda,
             torch.Tensor.pin_memory: lambda tensor, *args, **kwargs: tensor,
             torch.load: self._load,
+            torch.where: _where,
+            torch.Tensor.where: lambda tensor, condition, other: _where(condition, tensor, other),
         }
+        dispatcher.function_mode = self
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = dict(kwargs or {})
@@ -104,3 +107,14 @@ def _on_meta(kwargs: dict[str, Any]) -> dict[str, Any]:
     if type(device) is int:
         return {**kwargs, "device": _META}
     return {name: _meta(value) if name in ("device", "other") else value for name, value in kwargs.items()}
+
+
+def _where(condition: torch.Tensor, input: Any = None, other: Any = None, **kwargs: Any) -> Any:
+    """torch.where makes a tensor of a number on the condition's own device: on 'meta' the number would be lost."""
+    if input is None and other is None:
+        return torch.where(condition)
+    if isinstance(input, torch.Tensor) and isinstance(other, torch.Tensor):
+        return torch.where(condition, input, other, **kwargs)
+    dtype = torch.result_type(input, other)
+    tensors = (x if isinstance(x, torch.Tensor) else torch.tensor(x, dtype=dtype, device="cpu") for x in (input, other))
+    return torch.where(condition, *tensors, **kwargs)

@@ -78,7 +78,9 @@ def enter_written_inputs(recorder: Recorder) -> None:
     written = {storage for event in trace.events for storage in _written_storages(event)}
     returned = {ref for _, ref in trace.outputs}
     for name, ref in list(trace.inputs):
-        if ref.storage in written and ref not in returned:
+        if ref.storage in written and name.startswith("cotangent:"):
+            recorder.note(f"the backward pass writes into its incoming gradient ({name})")
+        elif ref.storage in written and ref not in returned:
             trace.outputs.append((f"written:{name}", ref))
 
 

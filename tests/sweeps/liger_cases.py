@@ -71,6 +71,11 @@ def normal(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float32, scale
     return (torch.randn(*shape, generator=torch.Generator().manual_seed(seed)) * scale).to(dtype)
 
 
+def wanted(tensor: torch.Tensor) -> torch.Tensor:
+    """Marks an input whose gradient is compared; where none is marked, all floating inputs are."""
+    return tensor.requires_grad_()
+
+
 def labels(count: int, classes: int, ignored: int = 0) -> torch.Tensor:
     """Class numbers, the first ``ignored`` of them replaced by the ignored index."""
     values = torch.randint(0, classes, (count,), generator=torch.Generator().manual_seed(7))
@@ -174,7 +179,7 @@ def modulated_rms_norm(X, W, scale, shift):
 @case(
     "poly_norm",
     functional("liger_poly_norm"),
-    lambda: {"X": normal(ROWS, HIDDEN), "W": normal(3, seed=1), "B": normal(1, seed=2)},
+    lambda: {"X": normal(ROWS, HIDDEN), "W": normal(3, seed=1), "B": torch.tensor(0.3)},
 )
 def poly_norm(X, W, B):
     return W[0] * rms(X**3, 1e-6) + W[1] * rms(X**2, 1e-6) + W[2] * rms(X, 1e-6) + B
@@ -238,7 +243,7 @@ def softmax(x):
 
 
 CASES.append(
-    LigerCase("softmax big (multi block)", functional("liger_softmax"), lambda: softmax, lambda: {"x": normal(2, 66000)})
+    LigerCase("softmax big", functional("liger_softmax"), lambda: softmax, lambda: {"x": normal(2, 5000)})
 )
 
 
@@ -277,7 +282,7 @@ def _options(logits: torch.Tensor, target: torch.Tensor, weight: torch.Tensor | 
 @case(
     "cross_entropy all options",
     functional("liger_cross_entropy", label_smoothing=0.1, lse_square_scale=1e-3, softcap=30.0),
-    lambda: {"input": normal(ROWS, VOCAB), "target": labels(ROWS, VOCAB, 1), "weight": normal(VOCAB, seed=3).abs() + 0.1},
+    lambda: {"input": wanted(normal(ROWS, VOCAB)), "target": labels(ROWS, VOCAB, 1), "weight": normal(VOCAB, seed=3).abs() + 0.1},
 )
 def cross_entropy_options(input, target, weight):
     return _options(input, target, weight)
@@ -332,7 +337,7 @@ def vocab_parallel_cross_entropy(vocab_parallel_logits, target):
 @case(
     "fused_ce_tvd",
     liger("fused_ce_tvd", "LigerFusedCETVDFunction", IGNORED),
-    lambda: {"student_logits": normal(ROWS, VOCAB), "teacher_logits": normal(ROWS, VOCAB, seed=1), "target": labels(ROWS, VOCAB, 1)},
+    lambda: {"student_logits": wanted(normal(ROWS, VOCAB)), "teacher_logits": normal(ROWS, VOCAB, seed=1), "target": labels(ROWS, VOCAB, 1)},
 )
 def fused_ce_tvd(student_logits, teacher_logits, target):
     kept = (target != IGNORED).to(student_logits.dtype)
@@ -350,7 +355,7 @@ def jensen_shannon(log_q: torch.Tensor, log_p: torch.Tensor) -> torch.Tensor:
 
 
 def two_distributions() -> Inputs:
-    return {"input": log_probabilities(ROWS, VOCAB, 0), "target": log_probabilities(ROWS, VOCAB, 1)}
+    return {"input": wanted(log_probabilities(ROWS, VOCAB, 0)), "target": log_probabilities(ROWS, VOCAB, 1)}
 
 
 @case("jsd", functional("liger_jsd"), two_distributions)
@@ -368,8 +373,8 @@ def jsd_labels(input, target, shift_labels):
     "fused_linear_jsd",
     functional("liger_fused_linear_jsd"),
     lambda: {
-        "student_input": normal(ROWS, HIDDEN, scale=0.3),
-        "student_weight": normal(VOCAB, HIDDEN, seed=1, scale=0.3),
+        "student_input": wanted(normal(ROWS, HIDDEN, scale=0.3)),
+        "student_weight": wanted(normal(VOCAB, HIDDEN, seed=1, scale=0.3)),
         "teacher_input": normal(ROWS, 2 * HIDDEN, seed=2, scale=0.3),
         "teacher_weight": normal(VOCAB, 2 * HIDDEN, seed=3, scale=0.3),
     },
@@ -383,7 +388,7 @@ def fused_linear_jsd(student_input, student_weight, teacher_input, teacher_weigh
 @case(
     "kl_div",
     functional("liger_kl_div", reduction="batchmean"),
-    lambda: {"input": log_probabilities(ROWS, VOCAB, 0), "target": probabilities(ROWS, VOCAB, 1)},
+    lambda: {"input": wanted(log_probabilities(ROWS, VOCAB, 0)), "target": probabilities(ROWS, VOCAB, 1)},
 )
 def kl_div(input, target):
     return (target * (torch.log(target) - input)).sum() / input.shape[0]
@@ -393,8 +398,8 @@ def kl_div(input, target):
     "fused_linear_kl_div",
     functional("liger_fused_linear_kl_div", reduction="batchmean"),
     lambda: {
-        "student_input": normal(ROWS, HIDDEN, scale=0.3),
-        "student_weight": normal(VOCAB, HIDDEN, seed=1, scale=0.3),
+        "student_input": wanted(normal(ROWS, HIDDEN, scale=0.3)),
+        "student_weight": wanted(normal(VOCAB, HIDDEN, seed=1, scale=0.3)),
         "target": probabilities(ROWS, VOCAB, 2),
         "shift_labels": labels(ROWS, VOCAB, 2),
     },
@@ -408,7 +413,7 @@ def fused_linear_kl_div(student_input, student_weight, target, shift_labels):
 @case(
     "tvd",
     functional("liger_tvd", reduction="batchmean"),
-    lambda: {"input": probabilities(ROWS, VOCAB, 0), "target": probabilities(ROWS, VOCAB, 1)},
+    lambda: {"input": wanted(probabilities(ROWS, VOCAB, 0)), "target": probabilities(ROWS, VOCAB, 1)},
 )
 def tvd(input, target):
     return 0.5 * (input - target).abs().sum() / input.shape[0]
@@ -419,7 +424,7 @@ def tvd(input, target):
 
 def policy_inputs() -> Inputs:
     return {
-        "logits": normal(2, 6, VOCAB),
+        "logits": wanted(normal(2, 6, VOCAB)),
         "old_logp": log_probabilities(10, VOCAB, 1)[:, 0].reshape(2, 5).contiguous(),
         "ref_logp": log_probabilities(10, VOCAB, 2)[:, 1].reshape(2, 5).contiguous(),
         "completion_ids": labels(10, VOCAB).view(2, 5),
@@ -489,7 +494,7 @@ def angles(*shape: int) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def queries_keys() -> Inputs:
-    return {"q": normal(2, 4, 5, 16), "k": normal(2, 2, 5, 16, seed=1)}
+    return {"q": wanted(normal(2, 4, 5, 16)), "k": wanted(normal(2, 2, 5, 16, seed=1))}
 
 
 @case("rope", functional("liger_rope"), lambda: {**queries_keys(), **dict(zip(("cos", "sin"), angles(1, 5, 16)))})
@@ -501,7 +506,7 @@ def rope(q, k, cos, sin):
 @case(
     "llama4_rope",
     liger("llama4_rope", "LigerLlama4RopeFunction"),
-    lambda: {"q": normal(2, 5, 4, 16), "k": normal(2, 5, 2, 16, seed=1), "freqs": torch.stack(angles(5, 16), -1)[:, :8].contiguous()},
+    lambda: {"q": wanted(normal(2, 5, 4, 16)), "k": wanted(normal(2, 5, 2, 16, seed=1)), "freqs": torch.stack(angles(5, 16), -1)[:, :8].contiguous()},
 )
 def llama4_rope(q, k, freqs):
     real, imaginary = freqs[None, :, None, :, 0], freqs[None, :, None, :, 1]
@@ -638,7 +643,7 @@ def mhc_post_res(x, f_out, h_post, h_res):
 
 def mlp_inputs(dtype: torch.dtype = torch.float32) -> Inputs:
     return {
-        "input": normal(ROWS, 32, dtype=dtype),
+        "input": normal(2, ROWS // 2, 32, dtype=dtype),
         "gate_weight": normal(64, 32, seed=1, dtype=dtype, scale=0.2),
         "up_weight": normal(64, 32, seed=2, dtype=dtype, scale=0.2),
         "down_weight": normal(32, 64, seed=3, dtype=dtype, scale=0.2),
@@ -692,8 +697,8 @@ def fused_moe(x, gate_up_proj, down_proj, top_k_index, top_k_weights):
     "mm_int8int2",
     liger("experimental.mm_int8int2", "matmul", method=None),
     lambda: {
-        "a": torch.randint(-4, 4, (ROWS, 32), generator=torch.Generator().manual_seed(1)).to(torch.int8),
-        "b": torch.randint(0, 160, (8, HIDDEN), generator=torch.Generator().manual_seed(2)).to(torch.uint8),
+        "a": torch.randint(-4, 4, (ROWS, 256), generator=torch.Generator().manual_seed(1)).to(torch.int8),
+        "b": torch.randint(0, 160, (64, HIDDEN), generator=torch.Generator().manual_seed(2)).to(torch.uint8),
     },
     backward=False,
 )
