@@ -1,7 +1,8 @@
 """Takes a seed, gives safe primes p = 2q+1 just below 2^26 with a generator of the squares mod p.
 
-Must not know arrays. q = 3 mod 4 for each, hence p = 7 mod 8: roots are powers in both fields, -1 is a non-residue
-in both, and 2 is a square mod p, so that ln 2 has a place among the exponents.
+Must not know arrays. q = 3 mod 4 for each, hence p = 7 mod 8: roots are powers in both fields and -1 is a non-residue
+in both. Besides, 2, 3, 5, 7, 11 and 13 are squares mod p and mod q: ln 2, ln 10 and the roots of head sizes have a
+place in both channels, and sqrt(a^2) = a for every a made of these factors.
 """
 
 from __future__ import annotations
@@ -9,21 +10,24 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
+SMOOTH = (2, 3, 5, 7, 11, 13)
+"""Squares in both fields of every prime below (q = -1 mod 8*3*5*7*11*13 makes them so, by reciprocity)."""
+
 SAFE_PRIMES = (
-    67107983,
-    67106903,
-    67104743,
-    67104263,
-    67104047,
-    67103039,
-    67102727,
-    67101743,
-    67101263,
-    67100087,
-    67099727,
-    67099559,
+    65345279,
+    64864799,
+    64384319,
+    63903839,
+    61261199,
+    55735679,
+    55255199,
+    53813759,
+    51651599,
+    46366319,
+    45645599,
+    44444399,
 )
-"""The twelve largest below 2^26 (tests prove each prime and safe)."""
+"""The twelve largest of their kind below 2^26, q above 2^24 (tests prove each prime, safe and of the kind)."""
 
 
 @dataclass(frozen=True)

@@ -80,7 +80,7 @@ class Modulus:
         return threads.unary(loops.power, (*self.barrett, e), array, np.uint32)[0]
 
     def sqrt(self, a: ArrayLike) -> tuple[Residues, Bools]:
-        """(s, non-residue), s = a^((m+1)/4): multiplicative; s^2 = a and s is a square unless flagged, else s^2 = -a."""
+        """(s, non-residue), s = a^((m+1)/4), multiplicative: s^2 = a and s is square unless flagged, else s^2 = -a."""
         array = residues(a)
         root = self.power(array, (self.m + 1) // 4)
         return root, self.mul(root, root) != array

@@ -1,0 +1,107 @@
+"""Takes rationals and named constants, gives exact real numbers of the shape r * sqrt(s) * pi^(h/2) * (ln 2)^k * ln n.
+
+A form is canonical: two forms are equal as numbers iff they are equal as records (assuming, as one does, that pi, ln 2
+and the ln n are algebraically independent). Must not know floats' formats, programs or fields.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from fractions import Fraction
+from math import gcd, prod
+
+from mpmath import mp, mpf
+
+PRECISION = 200
+"""Bits at which forms are evaluated."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """rational * sqrt(root) * pi^(half_pi/2) * (ln 2)^ln2 * ln(log); root squarefree >= 1; log 1 means no such factor."""
+
+    rational: Fraction
+    root: int = 1
+    half_pi: int = 0
+    ln2: int = 0
+    log: int = 1
+
+    def value(self) -> mpf:
+        """The number at PRECISION bits."""
+        with mp.workprec(PRECISION + 20):
+            out = mpf(self.rational.numerator) / self.rational.denominator
+            out *= mp.sqrt(self.root) * mp.pi ** (mpf(self.half_pi) / 2) * mp.ln2**self.ln2
+            return out * mp.log(self.log) if self.log > 1 else out
+
+    @property
+    def is_rational(self) -> bool:
+        return (self.root, self.half_pi, self.ln2, self.log) == (1, 0, 0, 1)
+
+    def times(self, other: Form) -> Form | None:
+        """The product, None where it would hold two logarithms other than ln 2."""
+        if self.log > 1 and other.log > 1:
+            return None
+        square, root = square_part(self.root * other.root)
+        r = self.rational * other.rational * square
+        return Form(r, root, self.half_pi + other.half_pi, self.ln2 + other.ln2, max(self.log, other.log))
+
+    def inverse(self) -> Form | None:
+        """1/form, None for 0 and for forms with ln n."""
+        if self.rational == 0 or self.log > 1:
+            return None
+        return Form(1 / (self.rational * self.root), self.root, -self.half_pi, -self.ln2)
+
+    def sqrt(self) -> Form | None:
+        """The principal root where it is a form: a non-negative rational times a whole power of pi."""
+        if self.rational < 0 or self.root > 1 or self.ln2 or self.log > 1 or self.half_pi % 2:
+            return None
+        return Form(Fraction(1), half_pi=self.half_pi // 2).times(root_of(self.rational))
+
+    def words(self) -> str:
+        """As a person would write it: 1/20*√5*log2(e)."""
+        parts = [] if self.rational == 1 and not self.is_rational else [str(self.rational)]
+        parts += [f"√{self.root}"] if self.root > 1 else []
+        parts += [_power("√π", self.half_pi)] if self.half_pi % 2 else []
+        parts += [_power("π", self.half_pi // 2)] if self.half_pi and self.half_pi % 2 == 0 else []
+        parts += [_power("log2(e)", -self.ln2) if self.ln2 < 0 else _power("ln 2", self.ln2)] if self.ln2 else []
+        return "*".join(parts + ([f"ln {self.log}"] if self.log > 1 else []))
+
+
+def _power(name: str, n: int) -> str:
+    return name if n == 1 else f"{name}^{n}"
+
+
+def prime_factors(n: int) -> list[int]:
+    """Prime factors of n >= 1 with multiplicity, ascending (trial division: n is small apart from powers of two)."""
+    out, d = [], 2
+    while d * d <= n:
+        while n % d == 0:
+            out.append(d)
+            n //= d
+        d += 1
+    return [*out, n] if n > 1 else out
+
+
+def square_part(n: int) -> tuple[int, int]:
+    """(a, s) with n = a^2 * s and s squarefree, for n >= 1."""
+    factors = Counter(prime_factors(n))
+    return prod(f ** (k // 2) for f, k in factors.items()), prod(f for f, k in factors.items() if k % 2)
+
+
+def root_of(r: Fraction) -> Form:
+    """sqrt(r) of a rational r >= 0 in canonical form: a rational times the root of a squarefree integer."""
+    if r == 0:
+        return Form(Fraction(0))
+    a, s = square_part(r.numerator * r.denominator)
+    return Form(Fraction(a, r.denominator), s)
+
+
+def is_power(n: int) -> bool:
+    """Whether n = b^k with k >= 2: then ln n is a whole multiple of ln b."""
+    return n > 1 and gcd(*Counter(prime_factors(n)).values()) > 1
+
+
+def exact(value: float | int | Fraction) -> Form:
+    """A finite number as the rational that it is."""
+    return Form(Fraction(value))
