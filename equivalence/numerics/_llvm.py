@@ -64,20 +64,28 @@ def _threads() -> int:
     return min(8, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
 
 
+def _flat(arrays: tuple[Array, ...]) -> tuple[tuple[int, ...], list[Array]]:
+    """The broadcast shape, and the arrays broadcast, contiguous and one-dimensional."""
+    shape = arrays[0].shape
+    if any(a.shape != shape for a in arrays):
+        shape = np.broadcast_shapes(*(a.shape for a in arrays))
+        arrays = tuple(np.broadcast_to(a, shape) for a in arrays)
+    return shape, [np.ascontiguousarray(a).reshape(-1) for a in arrays]
+
+
 def flat_map(kernel: Callable[..., None], out_dtype: Any, arrays: tuple[Array, ...], *scalars: Any) -> Array:
     """``kernel(out, *arrays, *scalars)`` over broadcast, flattened arrays, in chunks on several threads.
 
     ``kernel`` must release the interpreter lock (``nogil=True``). Gives an array of the broadcast shape.
     """
-    shape = np.broadcast_shapes(*(a.shape for a in arrays))
-    flat = [np.ascontiguousarray(np.broadcast_to(a, shape)).reshape(-1) for a in arrays]
+    shape, flat = _flat(arrays)
     out = np.empty(flat[0].size, out_dtype)
     parts = min(_threads(), max(1, out.size // _GRAIN))
-    cuts = [out.size * i // parts for i in range(parts + 1)]
-    jobs = [(out[i:j], *(f[i:j] for f in flat), *scalars) for i, j in pairwise(cuts)]
     if parts == 1:
-        kernel(*jobs[0])
+        kernel(out, *flat, *scalars)
     else:
-        kernel(*(a[:0] if isinstance(a, np.ndarray) else a for a in jobs[0]))  # compile once, outside the pool
+        kernel(out[:0], *(f[:0] for f in flat), *scalars)  # compile once, outside the pool
+        cuts = [out.size * i // parts for i in range(parts + 1)]
+        jobs = [(out[i:j], *(f[i:j] for f in flat), *scalars) for i, j in pairwise(cuts)]
         list(_pool().map(lambda job: kernel(*job), jobs))
     return out.reshape(shape)

@@ -5,13 +5,11 @@ Must not know about contraction, accumulation or any source language.
 Why computing wide and rounding once more is still one rounding (p: precision of the format, q: of the wide one):
 
 * Figueroa, "When is double rounding innocuous?" (1995): for + - * / sqrt of p-bit operands, to nearest in q >= 2p+2
-  bits and then to nearest in p bits is to nearest of the exact result. f32 (q=24) serves p <= 11: f16 and TF32 exactly
-  meet it, bf16 and fp8 easily. Range: f16 and fp8 results are far inside f32. bf16 and TF32 share f32's exponents, so a
-  result may be subnormal in f32; sums are exact there. A bf16 product has 16 bits, its last one at or above 2^-149 when
-  it is at least 2^-134, and anything below 2^-134 is under half the smallest bf16; a bf16 quotient stays 2^-143 away
-  from the midpoints of the subnormal grid, f32 errs by at most 2^-150. TF32's subnormals are too fine: it goes by f64.
-* Boldo and Melquiond (2008): rounding to odd in q >= p+2 bits, then in any mode to p bits, is that mode's rounding of
-  the exact result. Used for fma below f32 and for the directed modes: f64 is q=53.
+  bits and then to nearest in p bits is to nearest of the exact result. f64 (q = 53) serves every p <= 25, and its
+  exponents reach so far beyond f32's that results subnormal in the target are normal in f64.
+* Boldo and Melquiond, "Emulation of FMA and correctly rounded sums: proved algorithms using rounding to odd" (2008):
+  to odd in q >= p+2 bits, then in any mode to p bits, is that mode's rounding of the exact result. Used for fma below
+  f32, where the exact sum may need hundreds of bits, and for the directed modes.
 """
 
 from __future__ import annotations
@@ -25,8 +23,8 @@ import numpy as np
 from . import exact
 from ._llvm import bits_of, flat_map, float_of
 from ._llvm import fma as _fma
-from .formats import Array, format_of
-from .rounding import Mode, cast_float, widen
+from .formats import Array, Format, codes, format_of
+from .rounding import Mode, Target, cast_float, round_code, target_of, value_table, widen
 
 RemFlavour = Literal["trunc", "floor", "python"]
 
@@ -48,39 +46,55 @@ def _two_sum_odd(a: float, b: float) -> float:
     return _to_odd(s, (a - (s - t)) + (b - t))
 
 
-@numba.njit(nogil=True, cache=True)
-def _add_odd(out: Array, a: Array, b: Array) -> None:
-    for i in range(out.size):
-        out[i] = _two_sum_odd(np.float64(a[i]), np.float64(b[i]))
+_ADD, _SUB, _MUL, _DIV, _SQRT, _FMA = range(6)
+_OPS: Final = {"add": _ADD, "sub": _SUB, "mul": _MUL, "div": _DIV, "sqrt": _SQRT, "fma": _FMA}
 
 
-@numba.njit(nogil=True, cache=True)
-def _mul_odd(out: Array, a: Array, b: Array) -> None:
-    for i in range(out.size):
-        out[i] = np.float64(a[i]) * np.float64(b[i])  # 24 + 24 bits: exact
+@numba.njit(inline="always", cache=True, error_model="numpy")
+def _in_f64(op: int, odd: bool, x: float, y: float, z: float) -> float:
+    """The operation on values of at most 24 bits in f64: to nearest, or to odd. Products are exact (48 bits)."""
+    if op == _ADD:
+        return _two_sum_odd(x, y) if odd else x + y
+    if op == _SUB:
+        return _two_sum_odd(x, -y) if odd else x - y
+    if op == _MUL:
+        return x * y
+    if op == _DIV:
+        q = x / y
+        rest = _fma(-q, y, x) if odd else 0.0
+        return _to_odd(q, rest if y > 0.0 else -rest)
+    if op == _SQRT:
+        s = np.sqrt(x)
+        return _to_odd(s, _fma(-s, s, x)) if odd else s
+    return _two_sum_odd(x * y, z)
+
+
+@numba.njit(inline="always", cache=True)
+def _zero_sum(op: int, mode: int, r: float, x: float, y: float, z: float) -> float:
+    """rtn makes an exact zero sum -0 unless both terms are +0 (IEEE 754-2019 §6.3)."""
+    if mode != 3 or r != 0.0 or op in (_MUL, _DIV, _SQRT):
+        return r
+    first, second = (x * y, z) if op == _FMA else (x, -y if op == _SUB else y)
+    both = first == 0.0 and second == 0.0 and not np.signbit(first) and not np.signbit(second)
+    return r if both else -0.0
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def _div_odd(out: Array, a: Array, b: Array) -> None:
+def _values_kernel(out: Array, a: Array, b: Array, c: Array, op: int, odd: bool, target: Target) -> None:
+    """Codes of the results, operands given as f32 values."""
     for i in range(out.size):
-        x, y = np.float64(a[i]), np.float64(b[i])
-        q = x / y
-        rest = _fma(-q, y, x)
-        out[i] = _to_odd(q, rest if y > 0.0 else -rest)
+        x, y, z = np.float64(a[i]), np.float64(b[i]), np.float64(c[i])
+        r = _in_f64(op, odd, x, y, z)
+        out[i] = round_code(_zero_sum(op, target[9], r, x, y, z), target)
 
 
-@numba.njit(nogil=True, cache=True)
-def _sqrt_odd(out: Array, a: Array) -> None:
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def _codes_kernel(out: Array, a: Array, b: Array, c: Array, table: Array, op: int, odd: bool, target: Target) -> None:
+    """Codes of the results, operands given as codes of a format of up to 16 bits."""
     for i in range(out.size):
-        x = np.float64(a[i])
-        s = np.sqrt(x)
-        out[i] = _to_odd(s, _fma(-s, s, x))
-
-
-@numba.njit(nogil=True, cache=True)
-def _fma_odd(out: Array, a: Array, b: Array, c: Array) -> None:
-    for i in range(out.size):
-        out[i] = _two_sum_odd(np.float64(a[i]) * np.float64(b[i]), np.float64(c[i]))
+        x, y, z = np.float64(table[a[i]]), np.float64(table[b[i]]), np.float64(table[c[i]])
+        r = _in_f64(op, odd, x, y, z)
+        out[i] = round_code(_zero_sum(op, target[9], r, x, y, z), target)
 
 
 @numba.njit(nogil=True, cache=True)
@@ -89,52 +103,31 @@ def _fma_native(out: Array, a: Array, b: Array, c: Array) -> None:
         out[i] = _fma(a[i], b[i], c[i])
 
 
-_ODD: Final[dict[str, Callable[..., None]]] = {
-    "add": _add_odd, "mul": _mul_odd, "div": _div_odd, "sqrt": _sqrt_odd, "fma": _fma_odd,
-}  # fmt: skip
-_NUMPY: Final[dict[str, Callable[..., Any]]] = {
+_NATIVE: Final[dict[str, Callable[..., Any]]] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "sqrt": np.sqrt,
+    "fma": lambda a, b, c: flat_map(_fma_native, a.dtype, (a, b, c)),
 }  # fmt: skip
 
 
-def _nearest(op: str, operands: tuple[Array, ...], dtype: str) -> Array:
-    """To nearest even: one native operation, then the innocuous second rounding for the narrow formats."""
-    if op == "fma":
-        native = dtype in ("f32", "f64")
-        wide = flat_map(_fma_native if native else _fma_odd, operands[0].dtype if native else np.float64, operands)
-        return wide if native else cast_float(wide, "f64", dtype)
-    if dtype == "tf32":
-        return _odd(op, operands, dtype, "rne")
-    wide = np.asarray(_NUMPY[op](*operands))
-    return wide if dtype in ("f32", "f64") else cast_float(wide, "f32", dtype)
-
-
-def _signed_zero_sum(result: Array, wide: Array, terms: tuple[Array, Array]) -> Array:
-    """rtn makes an exact zero sum -0 unless both terms are +0 (IEEE 754-2019 §6.3)."""
-    both = (terms[0] == 0) & (terms[1] == 0) & ~np.signbit(terms[0]) & ~np.signbit(terms[1])
-    return np.where((wide == 0) & ~both, np.copysign(wide, -1.0), wide).astype(result.dtype)
-
-
-def _odd(op: str, operands: tuple[Array, ...], dtype: str, mode: Mode) -> Array:
-    """Formats up to f32: the exact result rounded to odd in f64, then once in ``mode``."""
-    if op == "sub":
-        return _odd("add", (operands[0], np.negative(operands[1])), dtype, mode)
-    wide = flat_map(_ODD[op], np.float64, operands)
-    if mode == "rtn" and op in ("add", "fma"):
-        product = operands[0].astype(np.float64) * operands[1] if op == "fma" else operands[0]
-        wide = _signed_zero_sum(wide, wide, (product, operands[-1]))
-    return cast_float(wide, "f64", dtype, mode=mode)
+def _by_kernel(op: str, arrays: tuple[Array, ...], fmt: Format, mode: Mode) -> Array:
+    """Every format below f64 in every mode: once in f64, once into the format."""
+    triple = (*arrays, *arrays[:1] * (3 - len(arrays)))
+    unsigned, options = f"u{fmt.storage.itemsize}", (_OPS[op], mode != "rne" or op == "fma", target_of(fmt, mode))
+    if fmt.storage == np.float32:
+        return flat_map(_values_kernel, unsigned, triple, *options).view(fmt.storage)
+    raw = tuple(codes(a, fmt.name).reshape(a.shape) for a in triple)
+    return flat_map(_codes_kernel, unsigned, raw, value_table(fmt), *options).view(fmt.storage)
 
 
 def _apply(op: str, arrays: tuple[Array, ...], dtype: str, mode: Mode) -> Array:
-    operands = tuple(widen(a, dtype) for a in arrays)
-    name = format_of(dtype).name
+    fmt = format_of(dtype)
+    operands = tuple(np.asarray(a, dtype=fmt.storage) for a in arrays)
     with np.errstate(all="ignore"):
-        if mode == "rne":
-            return _nearest(op, operands, name)
-        if name == "f64":
-            return exact.elementwise(op, operands, _nearest(op, operands, name), name, mode)
-        return _odd(op, operands, name, mode)
+        if mode == "rne" and fmt.name in ("f32", "f64"):
+            return np.asarray(_NATIVE[op](*operands))
+        if fmt.name == "f64":
+            return exact.elementwise(op, operands, np.asarray(_NATIVE[op](*operands)), fmt.name, mode)
+    return _by_kernel(op, operands, fmt, mode)
 
 
 def add(a: Array, b: Array, dtype: str, mode: Mode = "rne") -> Array:

@@ -50,37 +50,47 @@ def _magnitude_code(a: Any, negative: bool, fraction_bits: int, bias: int, mode:
     return (v + _increment(mode, (v >> shift) & 1, negative, shift)) >> shift
 
 
+# What a rounding needs, as numba sees it: (fraction bits, bias, largest code, code of an overflow, of infinity, of NaN,
+# position of the sign, whether there is -0, shift of the code in its storage, mode).
+Target = tuple[int, int, int, int, int, int, int, int, int, int]
+
+
+def target_of(dst: Format, mode: str, saturate: bool = False) -> Target:
+    """The parameters of rounding into ``dst`` (below f64)."""
+    over, left = dst.max_code if saturate else dst.inf_code, 13 if dst.name == "tf32" else 0
+    codes_ = (dst.max_code, over, over, dst.nan_code)
+    return (dst.fraction_bits, dst.bias, *codes_, dst.bits - 1, int(dst.has_negative_zero), left, MODES[mode])
+
+
+@numba.njit(inline="always", cache=True)
+def round_code(x: float, target: Target) -> Any:
+    """The code of the f64 x rounded once into ``target``."""
+    fraction_bits, bias, max_code, over, inf, nan, sign, negative_zero, left, mode = target
+    bits = bits_of(x)
+    a, negative = bits & _MAGNITUDE, bits < 0
+    code = _magnitude_code(a, negative, fraction_bits, bias, mode)
+    if code > max_code:
+        outward = mode == 0 or mode == 4 or (mode != 1 and negative == (mode == 3))
+        code = np.int64(over) if outward else np.int64(max_code)
+    if a == _INFINITY:
+        code = np.int64(inf)
+    if negative and (negative_zero or code != 0):
+        code |= np.int64(1) << sign
+    if a > _INFINITY:
+        code = np.int64(nan)
+    return code << left
+
+
 @numba.njit(nogil=True, cache=True)
-def _round_kernel(
-    out: Array, x: Array, fraction_bits: int, bias: int, max_code: int, over: int, inf: int, nan: int,
-    sign: int, negative_zero: bool, left: int, mode: int,
-) -> None:  # fmt: skip
-    """Codes of x rounded once. over/inf/nan: codes for overflow, infinity and NaN; ``sign``: position of the sign."""
+def _round_kernel(out: Array, x: Array, target: Target) -> None:
     for i in range(x.size):
-        bits = bits_of(np.float64(x[i]))
-        a, negative = bits & _MAGNITUDE, bits < 0
-        code = _magnitude_code(a, negative, fraction_bits, bias, mode)
-        if code > max_code:
-            outward = mode == 0 or mode == 4 or (mode != 1 and negative == (mode == 3))
-            code = np.int64(over) if outward else np.int64(max_code)
-        if a == _INFINITY:
-            code = np.int64(inf)
-        if negative and (negative_zero or code != 0):
-            code |= np.int64(1) << sign
-        if a > _INFINITY:
-            code = np.int64(nan)
-        out[i] = code << left
+        out[i] = round_code(np.float64(x[i]), target)
 
 
 def _round(x: Array, dst: Format, mode: str, saturate: bool) -> Array:
     """x (f32 or f64) rounded into ``dst`` by the integer kernel."""
-    over = dst.max_code if saturate else dst.inf_code
     unsigned = np.dtype(f"u{dst.storage.itemsize}")
-    rounded = flat_map(
-        _round_kernel, unsigned, (x,), dst.fraction_bits, dst.bias, dst.max_code, over, over, dst.nan_code,
-        dst.bits - 1, dst.has_negative_zero, 13 if dst.name == "tf32" else 0, MODES[mode],
-    )  # fmt: skip
-    return rounded.view(dst.storage)
+    return flat_map(_round_kernel, unsigned, (x,), target_of(dst, mode, saturate)).view(dst.storage)
 
 
 # Pairs whose library cast rounds exactly once, to nearest even, with our overflow rule, faster than the kernel.
@@ -95,7 +105,7 @@ def _contains(dst: Format, src: Format) -> bool:
 
 
 @cache
-def _table(fmt: Format) -> npt.NDArray[np.float32]:
+def value_table(fmt: Format) -> npt.NDArray[np.float32]:
     """All values of a format of up to 16 bits, by code."""
     unsigned = np.dtype(f"u{fmt.storage.itemsize}")
     with np.errstate(all="ignore"):
@@ -115,7 +125,7 @@ def widen(x: Array, dtype: str) -> Array:
     if array.dtype == wide or array.size < 1024 or fmt.name in ("f64", "f32", "tf32", "bf16"):
         with np.errstate(invalid="ignore"):
             return array.astype(wide, copy=False)
-    return flat_map(_look_up, np.float32, (codes(array, dtype).reshape(array.shape),), _table(fmt))
+    return flat_map(_look_up, np.float32, (codes(array, dtype).reshape(array.shape),), value_table(fmt))
 
 
 def cast_float(x: Array, src: str, dst: str, *, mode: Mode = "rne", saturate: bool = False) -> Array:
@@ -131,9 +141,8 @@ def cast_float(x: Array, src: str, dst: str, *, mode: Mode = "rne", saturate: bo
         if source == target and not saturate:
             return np.asarray(x).astype(target.storage, copy=False)
         if _contains(target, source) and not saturate:
-            return (widen(x, src) if target.name in ("f32", "tf32") else np.asarray(x)).astype(
-                target.storage, copy=False
-            )
+            exact = widen(x, src) if target.storage == np.float32 else np.asarray(x)
+            return exact.astype(target.storage, copy=False)
         if mode == "rne" and not saturate and (source.name, target.name) in _NATIVE:
             return np.asarray(x).astype(target.storage)
         if target.name == "f64":  # only saturation of an infinity is left
