@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-
-from mpmath import mpf
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -60,8 +59,8 @@ FORMATS: dict[str, Format] = {
 }
 
 
-def rational(x: mpf) -> Fraction:
-    """A finite mpf as the rational that it is."""
+def rational(x: Any) -> Fraction:
+    """A finite mpmath.mpf as the rational that it is."""
     sign, mantissa, exponent, _ = x._mpf_
     return Fraction((-1) ** sign * int(mantissa)) * _two_to(int(exponent))
 

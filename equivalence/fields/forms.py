@@ -10,6 +10,7 @@ from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
 from math import gcd, prod
+from typing import Any
 
 from mpmath import mp, mpf
 
@@ -19,7 +20,7 @@ PRECISION = 200
 
 @dataclass(frozen=True)
 class Form:
-    """rational * sqrt(root) * pi^(half_pi/2) * (ln 2)^ln2 * ln(log); root squarefree >= 1; log 1 means no such factor."""
+    """rational * sqrt(root) * pi^(half_pi/2) * (ln 2)^ln2 * ln(log); root squarefree >= 1; log 1: no such factor."""
 
     rational: Fraction
     root: int = 1
@@ -27,8 +28,8 @@ class Form:
     ln2: int = 0
     log: int = 1
 
-    def value(self) -> mpf:
-        """The number at PRECISION bits."""
+    def value(self) -> Any:
+        """The number, an mpmath.mpf, at PRECISION bits."""
         with mp.workprec(PRECISION + 20):
             out = mpf(self.rational.numerator) / self.rational.denominator
             out *= mp.sqrt(self.root) * mp.pi ** (mpf(self.half_pi) / 2) * mp.ln2**self.ln2

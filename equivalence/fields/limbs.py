@@ -17,7 +17,7 @@ from numba import njit, types
 from numpy.typing import NDArray
 
 from equivalence.fields import threads
-from equivalence.fields.scalar61 import P, add61, fold, word
+from equivalence.fields.scalar61 import P, Word, add61, fold, word
 
 K_CHUNK = 1 << 11
 """Terms per float64 sum: 2^11 * 2^42 = 2^53."""
@@ -47,7 +47,7 @@ def _limbs(x: NDArray[np.uint64], out: NDArray[np.float64], lo: int, hi: int) ->
 
 
 @njit(inline="always")
-def _times_2_to(x: int, s: int) -> int:
+def _times_2_to(x: Word, s: Word) -> Word:
     """x * 2^s mod p for a signed |x| < 2^60, 0 <= s < 61: a 61-bit rotation."""
     r = np.uint64(x + np.int64(_P)) if x < 0 else np.uint64(x)
     return ((r << np.uint64(s)) & _P) | (r >> np.uint64(61 - s))

@@ -20,7 +20,7 @@ from numba import njit, types
 from numpy.typing import ArrayLike, NDArray
 
 from equivalence.fields import threads
-from equivalence.fields.scalar61 import P, finish, scramble, word
+from equivalence.fields.scalar61 import P, Word, finish, scramble, word
 
 Words = NDArray[np.uint64]
 _U = np.uint64
@@ -31,13 +31,13 @@ _INT, _KEY = types.int64, types.uint64
 
 
 @njit(inline="always")
-def absorb(k: int, h: int, x: int) -> int:
+def absorb(k: Word, h: Word, x: Word) -> Word:
     """One step of the ordered hash: state h takes in word x under key k."""
     return scramble(h ^ word(x)) + k
 
 
 @njit(types.void(_KEY, _IN, _INT, _OUT, _INT, _INT), nogil=True, cache=True)
-def _mix1(k: int, a: Words, sa: int, out: Words, lo: int, hi: int) -> None:
+def _mix1(k: Word, a: Words, sa: int, out: Words, lo: int, hi: int) -> None:
     """Strides are 1 or 0 (an operand of one word); the plain loop is the one that vectorises."""
     if sa:
         for i in range(lo, hi):
@@ -47,7 +47,7 @@ def _mix1(k: int, a: Words, sa: int, out: Words, lo: int, hi: int) -> None:
 
 
 @njit(types.void(_KEY, _IN, _INT, _IN, _INT, _OUT, _INT, _INT), nogil=True, cache=True)
-def _mix2(k: int, a: Words, sa: int, b: Words, sb: int, out: Words, lo: int, hi: int) -> None:
+def _mix2(k: Word, a: Words, sa: int, b: Words, sb: int, out: Words, lo: int, hi: int) -> None:
     if sa * sb:
         for i in range(lo, hi):
             out[i] = finish(absorb(k, absorb(k, k, a[i]), b[i]))
@@ -57,7 +57,7 @@ def _mix2(k: int, a: Words, sa: int, b: Words, sb: int, out: Words, lo: int, hi:
 
 
 @njit(types.void(_KEY, _IN, _INT, _IN, _INT, _OUT, _INT, _INT), nogil=True, cache=True)
-def _mix_sym(k: int, a: Words, sa: int, b: Words, sb: int, out: Words, lo: int, hi: int) -> None:
+def _mix_sym(k: Word, a: Words, sa: int, b: Words, sb: int, out: Words, lo: int, hi: int) -> None:
     if sa * sb:
         for i in range(lo, hi):
             x, y = word(a[i]), word(b[i])
@@ -69,7 +69,7 @@ def _mix_sym(k: int, a: Words, sa: int, b: Words, sb: int, out: Words, lo: int, 
 
 
 @njit(types.void(_KEY, _IN, _INT, _IN, _INT, _IN, _INT, _OUT, _INT, _INT), nogil=True, cache=True)
-def _mix3(k: int, a: Words, sa: int, b: Words, sb: int, c: Words, sc: int, out: Words, lo: int, hi: int) -> None:
+def _mix3(k: Word, a: Words, sa: int, b: Words, sb: int, c: Words, sc: int, out: Words, lo: int, hi: int) -> None:
     if sa * sb * sc:
         for i in range(lo, hi):
             out[i] = finish(absorb(k, absorb(k, absorb(k, k, a[i]), b[i]), c[i]))

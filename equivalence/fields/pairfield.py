@@ -18,6 +18,7 @@ from equivalence.fields import threads
 from equivalence.fields.primes import SafePrime
 from equivalence.fields.residue_loops import IN, INT, OUT, U32, WORD, mulmod, powmod
 from equivalence.fields.residues import Axis, Bools, Modulus, Residues, residues
+from equivalence.fields.scalar61 import Word
 
 _LOW_BITS = 13
 _TABLE = types.Array(types.int32, 1, "C")
@@ -25,14 +26,14 @@ _BOOLS = types.Array(types.boolean, 1, "C")
 
 
 @njit(types.void(WORD, WORD, IN, IN, IN, OUT, INT, INT), nogil=True, cache=True)
-def _exp(m: int, mu: int, low: U32, high: U32, w: U32, out: U32, lo: int, hi: int) -> None:
+def _exp(m: Word, mu: Word, low: U32, high: U32, w: U32, out: U32, lo: int, hi: int) -> None:
     """out = g^w from the powers of g and of g^(2^13)."""
     for i in range(lo, hi):
         out[i] = mulmod(m, mu, low[w[i] & np.uint32(8191)], high[w[i] >> np.uint32(_LOW_BITS)])
 
 
 @njit(types.void(WORD, WORD, WORD, _TABLE, INT, INT), nogil=True, cache=True)
-def _fill_logs(m: int, mu: int, g: int, table: NDArray[np.int32], lo: int, hi: int) -> None:
+def _fill_logs(m: Word, mu: Word, g: Word, table: NDArray[np.int32], lo: int, hi: int) -> None:
     """For k in [lo, hi): v = g^k goes to table[v] = k, or, where v > p/2, table[p-v] = ~k. Four walks hide latency."""
     quarter = (hi - lo) // 4
     step, half = powmod(m, mu, g, np.uint64(quarter)), m >> np.uint64(1)
@@ -52,7 +53,7 @@ def _fill_logs(m: int, mu: int, g: int, table: NDArray[np.int32], lo: int, hi: i
 
 
 @njit(types.void(WORD, _TABLE, IN, OUT, _BOOLS, INT, INT), nogil=True, cache=True)
-def _log(m: int, table: NDArray[np.int32], v: U32, out: U32, missing: Bools, lo: int, hi: int) -> None:
+def _log(m: Word, table: NDArray[np.int32], v: U32, out: U32, missing: Bools, lo: int, hi: int) -> None:
     """-1 is no square, so exactly one of v and p-v is: the sign of the entry says which."""
     m32 = np.uint32(m)
     half = np.uint32(m >> np.uint64(1))

@@ -9,6 +9,8 @@ import numpy as np
 from numba import njit, types
 from numpy.typing import NDArray
 
+from equivalence.fields.scalar61 import Word
+
 U32 = NDArray[np.uint32]
 F64 = NDArray[np.float64]
 
@@ -24,7 +26,7 @@ _32BITS = np.uint64(0xFFFFFFFF)
 
 
 @njit(inline="always")
-def reduce52(m: int, mu: int, t: int) -> int:
+def reduce52(m: Word, mu: Word, t: Word) -> Word:
     """t mod m for t < 2^52, 2^24 < m < 2^26, mu = floor(2^52/m).
 
     Barrett: h = ((t >> 25) * mu) >> 27 is at most t/m and above t/m - 1 - 2^25/m - t/2^52 > t/m - 4 (t/2^52 < 1/4
@@ -37,13 +39,13 @@ def reduce52(m: int, mu: int, t: int) -> int:
 
 
 @njit(inline="always")
-def mulmod(m: int, mu: int, a: int, b: int) -> int:
+def mulmod(m: Word, mu: Word, a: Word, b: Word) -> Word:
     """a * b mod m for canonical a, b: the product is below m^2 < 2^52."""
     return reduce52(m, mu, np.uint64(a) * np.uint64(b))
 
 
 @njit(_BINARY, nogil=True, cache=True)
-def add(m: int, mu: int, a: U32, sa: int, b: U32, sb: int, out: U32, lo: int, hi: int) -> None:
+def add(m: Word, mu: Word, a: U32, sa: int, b: U32, sb: int, out: U32, lo: int, hi: int) -> None:
     """Strides are 1, or 0 for an operand of one element."""
     m32 = np.uint32(m)
     if sa * sb:
@@ -57,7 +59,7 @@ def add(m: int, mu: int, a: U32, sa: int, b: U32, sb: int, out: U32, lo: int, hi
 
 
 @njit(_BINARY, nogil=True, cache=True)
-def sub(m: int, mu: int, a: U32, sa: int, b: U32, sb: int, out: U32, lo: int, hi: int) -> None:
+def sub(m: Word, mu: Word, a: U32, sa: int, b: U32, sb: int, out: U32, lo: int, hi: int) -> None:
     m32 = np.uint32(m)
     if sa * sb:
         for i in range(lo, hi):
@@ -70,7 +72,7 @@ def sub(m: int, mu: int, a: U32, sa: int, b: U32, sb: int, out: U32, lo: int, hi
 
 
 @njit(_BINARY, nogil=True, cache=True)
-def mul(m: int, mu: int, a: U32, sa: int, b: U32, sb: int, out: U32, lo: int, hi: int) -> None:
+def mul(m: Word, mu: Word, a: U32, sa: int, b: U32, sb: int, out: U32, lo: int, hi: int) -> None:
     if sa * sb:
         for i in range(lo, hi):
             out[i] = mulmod(m, mu, a[i], b[i])
@@ -80,7 +82,7 @@ def mul(m: int, mu: int, a: U32, sa: int, b: U32, sb: int, out: U32, lo: int, hi
 
 
 @njit(inline="always")
-def powmod(m: int, mu: int, a: int, e: int) -> int:
+def powmod(m: Word, mu: Word, a: Word, e: Word) -> Word:
     """a^e mod m by squaring, one element."""
     base, out = np.uint64(a), np.uint64(1)
     while e > np.uint64(0):
@@ -92,7 +94,7 @@ def powmod(m: int, mu: int, a: int, e: int) -> int:
 
 
 @njit(types.void(WORD, WORD, WORD, IN, OUT, INT, INT), nogil=True, cache=True)
-def power(m: int, mu: int, e: int, a: U32, out: U32, lo: int, hi: int) -> None:
+def power(m: Word, mu: Word, e: Word, a: U32, out: U32, lo: int, hi: int) -> None:
     """out = a^e, e >= 1, bit by bit from the top over blocks in cache; a short block's end is not read."""
     top = 0
     while (e >> np.uint64(top + 1)) > np.uint64(0):
@@ -113,12 +115,12 @@ def power(m: int, mu: int, e: int, a: U32, out: U32, lo: int, hi: int) -> None:
 
 
 @njit(inline="always")
-def _or_one(x: int) -> int:
+def _or_one(x: Word) -> Word:
     return np.uint32(1) if x == 0 else x
 
 
 @njit(types.void(WORD, WORD, IN, OUT, INT, INT), nogil=True, cache=True)
-def inverse(m: int, mu: int, a: U32, out: U32, lo: int, hi: int) -> None:
+def inverse(m: Word, mu: Word, a: U32, out: U32, lo: int, hi: int) -> None:
     """Montgomery's trick in blocks of up to 64 rows of LANES columns; zeros count as 1 and come out as 0.
 
     Going down, out holds the product of a column's earlier rows; one power inverts each column's whole product.
@@ -145,7 +147,7 @@ def inverse(m: int, mu: int, a: U32, out: U32, lo: int, hi: int) -> None:
 
 
 @njit(types.void(WORD, WORD, FLOATS, FLOATS, OUT, INT, INT), nogil=True, cache=True)
-def recombine(m: int, mu: int, low: F64, high: F64, out: U32, lo: int, hi: int) -> None:
+def recombine(m: Word, mu: Word, low: F64, high: F64, out: U32, lo: int, hi: int) -> None:
     """out = low + 2^13 * high mod m for exact integers |low|, |high| <= 2^53."""
     signed = np.int64(m)
     for i in range(lo, hi):

@@ -104,9 +104,10 @@ def test_f64_and_coarse_formats() -> None:
 
 
 def test_ambiguous_is_not_recognised(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(recognition.LIMIT, "f32", 22.0)
-    found = [recognise.__wrapped__(f32(x), "f32") for x in np.random.default_rng(8).uniform(1, 2, 40)]
-    assert found.count(None) > 20, "so many forms fit that hardly any is the only one"
+    other = exact(Fraction(1, 10) + Fraction(1, 10**12))
+    monkeypatch.setattr(recognition, "_decimals", lambda x, limit: iter([other]))
+    assert recognition.rounds_to(other, Fraction(f32(0.1)), formats.FORMATS["f32"])
+    assert recognise.__wrapped__(f32(0.1), "f32") is None and recognise.__wrapped__(f32(0.2), "f32") is not None
 
 
 def _cheap(budget: float) -> int:
