@@ -7,9 +7,10 @@ from typing import Any
 
 from lowering.capture.trace import TensorRef
 from lowering.frontends.aten.context import Context
+from lowering.frontends.aten.dtypes import opmath
 from lowering.frontends.aten.registry import aten
 from lowering.ir.program import Value
-from lowering.ir.types import BOOL
+from lowering.ir.types import BOOL, DTYPES
 
 
 @aten("add")
@@ -55,17 +56,11 @@ def div(ctx: Context, self: Any, other: Any, rounding_mode: str | None = None) -
         return _div_trunc(ctx, self, other)
     common = ctx.result_type(self, other)
     common = common if common.is_float else ctx.out.dtype
-    a, b = ctx.cast_all([self, other], common, _wide(common))
+    a, b = ctx.cast_all([self, other], common, opmath(common))
     if ctx.cuda and not isinstance(other, TensorRef) and not _power_of_two(float(other)):
         # torch's CUDA kernel multiplies by the reciprocal of a Python number, rounded to the computing dtype.
         return ctx.builder("mul", a, ctx.composites.reciprocal(b))
     return ctx.builder("div", a, b)
-
-
-def _wide(dt: Any) -> Any:
-    from lowering.frontends.aten.dtypes import opmath
-
-    return opmath(dt)
 
 
 def _power_of_two(x: float) -> bool:
@@ -204,8 +199,6 @@ def copysign(ctx: Context, self: Any, other: Any) -> Value:
 
 
 def _sign_bit(ctx: Context, x: Value) -> Value:
-    from lowering.ir.types import DTYPES
-
     bits = ctx.builder.bitcast(x, DTYPES[f"i{x.type.dtype.bits}"])
     return ctx.builder.cmp("lt", bits, ctx.builder.like(0, bits))
 
@@ -240,4 +233,4 @@ def logaddexp(ctx: Context, self: Any, other: Any) -> Value:
 def _floats(ctx: Context, *args: Any) -> list[Value]:
     common = ctx.result_type(*args)
     common = common if common.is_float else ctx.out.dtype
-    return ctx.cast_all(args, common, _wide(common))
+    return ctx.cast_all(args, common, opmath(common))

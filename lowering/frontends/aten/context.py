@@ -27,6 +27,7 @@ class Context:
     builder: Builder
     call: AtenCall
     read: Callable[[TensorRef], Value]
+    write: Callable[[TensorRef, Value], None]
     target: str = "cpu"
 
     # -- what the call says --------------------------------------------------------------------------------------
@@ -87,6 +88,11 @@ class Context:
         """
         common = self.result_type(*args)
         return self.cast_all(args, common, opmath(common), scalars)
+
+    def operands_apart(self, *args: Any) -> list[Value]:
+        """Promoted operands under their own shapes."""
+        common = self.result_type(*args)
+        return [self.builder.cast(self.value(arg, common), opmath(common)) for arg in args]
 
     def cast_all(self, args: Sequence[Any], common: DType, to: DType, scalars: str = "opmath") -> list[Value]:
         shape = self.broadcast_shape(*args)

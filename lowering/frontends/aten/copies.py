@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -174,7 +173,3 @@ def linspace(ctx: Context, start: Any, end: Any, steps: int) -> Value:
 def triangle_indices(ctx: Context, row: int, col: int, offset: int = 0) -> Value:
     indices = np.tril_indices if "tril" in ctx.call.op else np.triu_indices
     return ctx.builder.constant(np.stack(indices(row, offset, col)), I64)
-
-
-def window_shape(extents: Sequence[int]) -> int:
-    return math.prod(extents)

@@ -56,7 +56,7 @@ def lower_call(
         hint = "add a handler in lowering/frontends/aten, or let capture decompose the op"
         raise Unsupported(call.op, call.span, hint)
     with builder.at(call.span):
-        ctx = Context(builder, call, read, target)
+        ctx = Context(builder, call, read, write, target)
         results = _run(ctx, handler)
         for ref, value in zip(ctx.outputs, results, strict=True):
             write(ref, _stored(ctx, value, ref))
