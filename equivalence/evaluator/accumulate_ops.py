@@ -1,0 +1,247 @@
+"""Evaluator handlers of the ops that combine lanes: reduce, scan, dot, sort, scatter.
+
+A named combiner goes to the interpretations whole; a region is run as a left fold, the same on both sides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from equivalence.evaluator import structure
+from equivalence.evaluator.colliding import accumulate
+from equivalence.evaluator.lanes import FLOAT_DATA, INDEX, Lanes, union
+from equivalence.evaluator.machine import Frame, Machine, handles
+from equivalence.evaluator.memory import Access, Buffer
+from equivalence.evaluator.structure_ops import levelled
+from equivalence.interpretations import ieee
+from lowering.errors import Unsupported
+from lowering.ir.program import Op, Value
+
+
+def full_axis(lanes: Lanes, axis: int) -> Lanes:
+    """The same lanes with ``axis`` at its full extent in every array."""
+    return lanes.map(lambda a: structure.materialise(a, lanes.shape, [axis]))
+
+
+def open_order(m: Machine, frame: Frame, op: Op, out: Lanes, extent: int) -> int:
+    """The freedom of an accumulation in an open order; integers have none."""
+    if extent <= 1 or not out.dtype.is_float or op.attrs["order"] in ("sequential", "pairwise"):
+        return 0
+    site = m.site(frame, op)
+    combine = op.attrs.get("combine", "add")
+    what = f"the order of {extent} {'products added inside one dot' if op.name == 'dot' else combine + ' terms'}"
+    if combine in ("max", "min"):
+        what += " (which only the sign of a zero can show)"
+    return m.freedoms.bit("order", site.key, what, op.span)
+
+
+@handles("reduce")
+def reduce(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]:
+    axis, combine = op.attrs["axis"], op.attrs["combine"]
+    x = [full_axis(a, axis) for a in levelled(m, x)]
+    if combine == "region":
+        return _fold_region(m, frame, op, x, axis)
+    if x[0].shape[axis] == 0:
+        raise Unsupported(f"a {combine} over no elements", op.span)
+    if combine in ("argmax", "argmin"):
+        return _extreme_pair(m, frame, op, x, axis)
+    if op.attrs["order"] == "sequential" and combine in ("add", "mul"):
+        return [_left_fold(m, frame, op, x[0], axis)]
+    result = op.result.type
+    data = ieee.reduce(op.attrs, result.dtype, x[0].data, axis + 1)
+    return [_accumulated(m, frame, op, data, x, x[0].shape[axis])]
+
+
+def _accumulated(m: Machine, frame: Frame, op: Op, data: np.ndarray, x: Sequence[Lanes], extent: int) -> Lanes:
+    result = op.result.type
+    out = Lanes(result.dtype, result.shape, data, None, taint=max(a.taint for a in x))
+    if out.taint == INDEX and all(a.planes is None for a in x):
+        return out
+    out = m.interpreted(frame, op, out, x)
+    return out.replace(freedoms=out.freedoms | open_order(m, frame, op, out, extent))
+
+
+def _pick(x: Lanes, axis: int, position: int) -> Lanes:
+    shape = x.shape[:axis] + x.shape[axis + 1 :]
+    return x.map(lambda a: a.take(position, axis=axis + 1), shape)
+
+
+def _left_fold(m: Machine, frame: Frame, op: Op, x: Lanes, axis: int) -> Lanes:
+    """A specified order is a chain of ordinary operations."""
+    total = _pick(x, axis, 0)
+    for position in range(1, x.shape[axis]):
+        step = Op(op.attrs["combine"], [], [Value("", op.result.type)], {"rounding": "rne"}, [], op.span)
+        total = m.primitive(frame, step, [total, _pick(x, axis, position)])
+    return total
+
+
+def _run_region(m: Machine, frame: Frame, op: Op, arguments: Sequence[Lanes]) -> list[Lanes]:
+    region = op.regions[0]
+    for value, lanes in zip(region.args, arguments, strict=True):
+        frame.values[value] = lanes
+    return m.block(frame, region)
+
+
+def _fold_region(m: Machine, frame: Frame, op: Op, x: Sequence[Lanes], axis: int) -> list[Lanes]:
+    extent = x[0].shape[axis]
+    if extent == 0:
+        raise Unsupported("a reduction over no elements", op.span)
+    total = [_pick(a, axis, 0) for a in x]
+    for position in range(1, extent):
+        total = _run_region(m, frame, op, [*total, *(_pick(a, axis, position) for a in x)])
+    return [_with_order(m, frame, op, t, extent) for t in total]
+
+
+def _with_order(m: Machine, frame: Frame, op: Op, lanes: Lanes, extent: int) -> Lanes:
+    """A generic combiner in an open order: the freedom holds for integers too."""
+    if extent <= 1 or lanes.planes is None or op.attrs["order"] == "sequential":
+        return lanes
+    bit = m.freedoms.bit("order", m.site(frame, op).key, f"the order of {extent} terms of a generic combiner", op.span)
+    return lanes.replace(freedoms=lanes.freedoms | bit)
+
+
+def _extreme_pair(m: Machine, frame: Frame, op: Op, x: Sequence[Lanes], axis: int) -> Sequence[Lanes]:
+    data = ieee.argextreme(op.attrs, *(a.full(a.data, max(b.batch for b in x)) for a in x), axis + 1)
+    outs = _outs(op, data, x)
+    if all(a.planes is None for a in x):
+        return outs
+    lifted = [m.lift(a) for a in x]
+    site = m.site(frame, op)
+    freedom = union(lifted)
+    if op.attrs["tie"] != "lowest" or op.attrs["order"] == "racing":
+        freedom |= m.freedoms.bit(
+            "order", site.key, f"which of several equal extrema {op.attrs['combine']} names", op.span
+        )
+    return _several(m, site, [o.replace(freedoms=freedom) for o in outs], lifted, None)
+
+
+def _outs(op: Op, data: Sequence[np.ndarray], x: Sequence[Lanes]) -> list[Lanes]:
+    taint = max(a.taint for a in x)
+    return [
+        Lanes(v.type.dtype, v.type.shape, d.astype(v.type.dtype.numpy, copy=False), None, taint=taint)
+        for v, d in zip(op.results, data, strict=True)
+    ]
+
+
+def _several(m: Machine, site: object, outs: list[Lanes], args: list[Lanes], extra: object) -> list[Lanes]:
+    """Results of a primitive with several, from every interpretation."""
+    outs = [o.replace(literal=0 if all(a.literal == 0 for a in args) else 1) for o in outs]
+    planes: list[dict[str, np.ndarray]] = [{} for _ in outs]
+    for interpretation in m.interpretations:
+        for merged, own in zip(planes, interpretation.several(site, outs, args, extra), strict=True):  # type: ignore[arg-type]
+            merged.update(own)
+    return [o.replace(planes=p) for o, p in zip(outs, planes, strict=True)]
+
+
+@handles("scan")
+def scan(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]:
+    axis = op.attrs["axis"]
+    x = [full_axis(a, axis) for a in levelled(m, x)]
+    extent = x[0].shape[axis]
+    if extent == 0:
+        return x
+    if op.attrs["combine"] in ("region", "argmax", "argmin"):
+        return _scan_region(m, frame, op, x, axis)
+    data = ieee.scan(op.attrs, op.result.type.dtype, x[0].data, axis + 1)
+    return [_accumulated(m, frame, op, data, x, extent)]
+
+
+def _scan_region(m: Machine, frame: Frame, op: Op, x: Sequence[Lanes], axis: int) -> list[Lanes]:
+    if op.attrs["combine"] != "region":
+        raise Unsupported(f"a scan with {op.attrs['combine']}", op.span)
+    extent = x[0].shape[axis]
+    order = range(extent - 1, -1, -1) if op.attrs["reverse"] else range(extent)
+    steps: dict[int, list[Lanes]] = {}
+    running: list[Lanes] | None = None
+    for position in order:
+        here = [_pick(a, axis, position) for a in x]
+        running = here if running is None else _run_region(m, frame, op, [*running, *here])
+        steps[position] = running
+    results = []
+    for k in range(len(x)):
+        column = levelled(m, [steps[position][k] for position in range(extent)])
+        stacked = _stack(column, axis, op.results[k].type.shape)
+        results.append(_with_order(m, frame, op, stacked, extent))
+    return results
+
+
+def _stack(parts: Sequence[Lanes], axis: int, shape: tuple[int, ...]) -> Lanes:
+    from equivalence.evaluator.lanes import joined
+
+    def stack(arrays: list[np.ndarray]) -> np.ndarray:
+        common = np.broadcast_shapes(*(a.shape for a in arrays))
+        return np.stack([np.broadcast_to(a, common) for a in arrays], axis=axis + 1)
+
+    return joined(parts, stack, shape)
+
+
+@handles("dot")
+def dot(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]:
+    if op.attrs["order"] == "sequential":
+        raise Unsupported("a dot in a specified order", op.span)
+    result = op.result.type
+    data = ieee.dot(op.attrs, result.dtype, x[0], x[1], x[2] if len(x) > 2 else None)
+    return [_accumulated(m, frame, op, data, levelled(m, x), x[0].shape[-1] + len(x) - 2)]
+
+
+@handles("sort")
+def sort(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]:
+    axis = op.attrs["axis"]
+    x = [full_axis(a, axis) for a in levelled(m, x)]
+    batch = max(a.batch for a in x)
+    full = [a.full(a.data, batch) for a in x]
+    if op.attrs["order"] == "region":
+        return _sort_by_region(m, frame, op, x, axis)
+    places = ieee.sort_permutation([full[0]], axis + 1, op.attrs["order"] == "descending")
+    moved = [a.map(lambda p, a=a: np.take_along_axis(a.full(p, batch), places, axis + 1)) for a in x]
+    if x[0].taint != FLOAT_DATA:
+        return moved
+    outs = [a.replace(planes=None) for a in moved]
+    freedom = union(x)
+    if not op.attrs["stable"]:
+        freedom |= m.freedoms.bit("order", m.site(frame, op).key, "the order of equal keys", op.span)
+    outs = [o.replace(taint=FLOAT_DATA, freedoms=freedom) for o in outs]
+    return _several(m, m.site(frame, op), outs, x, places)
+
+
+def _sort_by_region(m: Machine, frame: Frame, op: Op, x: Sequence[Lanes], axis: int) -> list[Lanes]:
+    """Odd-even transposition: stable, n rounds of compare and exchange of neighbours."""
+    if max(a.taint for a in x) == FLOAT_DATA:
+        raise Unsupported("a sort of float data by a comparator that is not a total order", op.span)
+    extent, lanes = x[0].shape[axis], [_pick_all(a, axis) for a in x]
+    for turn in range(extent):
+        for i in range(turn % 2, extent - 1, 2):
+            pairs = [v for column in lanes for v in (column[i + 1], column[i])]
+            before = _run_region(m, frame, op, pairs)[0]
+            for column in lanes:
+                low, high = column[i], column[i + 1]
+                column[i], column[i + 1] = m.merge(before, high, low), m.merge(before, low, high)
+    return [_stack(levelled(m, column), axis, x[0].shape) for column in lanes]
+
+
+def _pick_all(x: Lanes, axis: int) -> list[Lanes]:
+    return [_pick(x, axis, position) for position in range(x.shape[axis])]
+
+
+@handles("scatter")
+def scatter(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]:
+    base, updates = (m.lift(a) for a in levelled(m, x[:2]))
+    inside = np.ones((1,) * (len(updates.shape) + 1), bool)
+    for index, extent in zip(x[2:], base.shape, strict=True):
+        m.observe(index, op.span)
+        inside = inside & (index.data >= 0) & (index.data < extent)
+    position = structure.flat_index([i.data for i in x[2:]], base.shape)
+    batch = max(frame.batch if frame.instance is not None else 1, base.batch, updates.batch, position.shape[0])
+    size = int(np.prod(base.shape))
+    row = np.arange(batch, dtype=np.int64).reshape(-1, *([1] * len(updates.shape))) * size
+    position = np.broadcast_to(position, (batch, *updates.shape)) + row
+    cells = base.map(lambda a: np.array(np.broadcast_to(a, (batch, *base.shape))).reshape(1, -1), (batch * size,))
+    buffer = Buffer("the scatter's result", batch * size * base.dtype.nbytes, -1, cells, written=True)
+    access = Access(buffer, position, np.broadcast_to(inside, position.shape))
+    old = m.undefined(updates.dtype, updates.shape, batch)
+    accumulate(m, frame, op, access, updates, op.attrs["combine"], old)
+    assert buffer.cells is not None
+    result = buffer.cells.map(lambda a: a.reshape(batch, *base.shape), base.shape)
+    return [result.replace(taint=max(result.taint, updates.taint))]

@@ -1,0 +1,157 @@
+"""Evaluator handlers of control: loops and branches under an active mask, launches in chunks of instances."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from equivalence.evaluator.lanes import Lanes
+from equivalence.evaluator.machine import Frame, Machine, any_value, handles, kernel_frame
+from lowering.errors import Unsupported
+from lowering.ir.program import Block, Function, Op
+
+
+def _per_instance(frame: Frame, lanes: Lanes) -> np.ndarray:
+    """A scalar's value in each instance, [1] when uniform among the running ones."""
+    values = lanes.data.reshape(-1)
+    if values.size > 1:
+        running = values if frame.active is None else values[frame.active]
+        if running.size and (running == running[0]).all():
+            return running[:1]
+    return values
+
+
+def _enter(m: Machine, frame: Frame, region: Block, arguments: Sequence[Lanes]) -> list[Lanes]:
+    for value, lanes in zip(region.args, arguments, strict=True):
+        frame.values[value] = lanes
+    return m.block(frame, region)
+
+
+@handles("for")
+def for_(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]:
+    for bound in x[:3]:
+        m.observe(bound, op.span)
+    lower, upper, step = (_per_instance(frame, b) for b in x[:3])
+    carries = x[3:]
+    if max(lower.size, upper.size, step.size) == 1:
+        for i in range(int(lower[0]), int(upper[0]), int(step[0])):
+            counter = x[0].replace(data=np.array([i], x[0].data.dtype), planes=None, taint=0)
+            carries = _enter(m, frame, op.regions[0], [counter, *carries])
+        return carries
+    return _ragged_for(m, frame, op, x[0], lower, upper, step, carries)
+
+
+def _ragged_for(
+    m: Machine,
+    frame: Frame,
+    op: Op,
+    model: Lanes,
+    lower: np.ndarray,
+    upper: np.ndarray,
+    step: np.ndarray,
+    carries: list[Lanes],
+) -> list[Lanes]:
+    """Instances with bounds of their own leave the loop one by one."""
+    outer = frame.active
+    counter = np.broadcast_to(lower, (frame.batch,)).copy()
+    while True:
+        running = (counter < upper) if outer is None else (counter < upper) & outer
+        if not running.any():
+            break
+        frame.active = None if running.all() else running
+        i = model.replace(data=counter.copy(), planes=None, taint=0)
+        new = _enter(m, frame, op.regions[0], [i, *carries])
+        carries = [m.choose(running, n, o) for n, o in zip(new, carries, strict=True)]
+        counter = counter + step
+    frame.active = outer
+    return carries
+
+
+@handles("while")
+def while_(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]:
+    outer, carries, passed = frame.active, x, None
+    while True:
+        condition, *values = _enter(m, frame, op.regions[0], carries)
+        m.observe(condition, op.span)
+        going = np.broadcast_to(condition.data.reshape(-1), (max(frame.batch, condition.batch),))
+        running = going if frame.active is None else going & frame.active
+        passed = (
+            values if passed is None else [m.choose(frame.active, v, p) for v, p in zip(values, passed, strict=True)]
+        )
+        if not running.any():
+            break
+        everyone = running.all()
+        frame.active = None if everyone and frame.active is None else running
+        new = _enter(m, frame, op.regions[1], values)
+        carries = [m.choose(frame.active, n, o) for n, o in zip(new, carries, strict=True)]
+    frame.active = outer
+    return passed
+
+
+@handles("if")
+def if_(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]:
+    m.observe(x[0], op.span)
+    chosen = _per_instance(frame, x[0])
+    if chosen.size == 1:
+        return _enter(m, frame, op.regions[0 if chosen[0] else 1], [])
+    outer = frame.active
+    sides = []
+    for region, mask in zip(op.regions, (chosen, ~chosen), strict=True):
+        running = mask if outer is None else mask & outer
+        frame.active = running
+        sides.append(_enter(m, frame, region, []) if running.any() else None)
+    frame.active = outer
+    if sides[0] is None or sides[1] is None:
+        return (sides[0] if sides[1] is None else sides[1]) or []
+    return [m.choose(chosen, a, b) for a, b in zip(*sides, strict=True)]
+
+
+@handles("observe")
+def observe(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]:
+    m.observe(x[0], op.span)
+    return []
+
+
+@handles("launch")
+def launch(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]:
+    kernel = m.program.kernels[op.attrs["kernel"]]
+    gx, gy, gz = (int(n) for n in op.attrs["grid"])
+    total = gx * gy * gz
+    m.memory.epoch += 1
+    chunk = _chunk(m, kernel)
+    for first in range(0, total, chunk):
+        instance = np.arange(first, min(total, first + chunk), dtype=np.int64)
+        inner = kernel_frame(kernel, x, (gx, gy, gz), instance)
+        m.block(inner, kernel.body)
+    m.memory.epoch += 1
+    return []
+
+
+def _chunk(m: Machine, kernel: Function) -> int:
+    """Instances run together: as many as the lane limit allows; one by one where they wait for each other."""
+    widest = max((v.type.size for op in kernel.body.walk() for v in op.results), default=1)
+    if any(op.name == "atomic_cas" for op in kernel.body.walk()):
+        return 1
+    return max(1, m.limits.lanes // max(1, widest))
+
+
+@handles("program_id")
+def program_id(m: Machine, frame: Frame, op: Op, _: list[Lanes]) -> Sequence[Lanes]:
+    if frame.instance is None or frame.grid is None:
+        raise Unsupported("a program id outside a launch", op.span)
+    gx, gy, _gz = frame.grid
+    axis = op.attrs["axis"]
+    number = (frame.instance % gx, frame.instance // gx % gy, frame.instance // (gx * gy))[axis]
+    if frame.grid[axis] == 1:
+        number = number[:1]
+    return [m.literal(number, op.result.type.dtype, ())]
+
+
+@handles("num_programs")
+def num_programs(m: Machine, frame: Frame, op: Op, _: list[Lanes]) -> Sequence[Lanes]:
+    assert frame.grid is not None
+    return [m.literal(np.array([frame.grid[op.attrs["axis"]]]), op.result.type.dtype, ())]
+
+
+__all__ = ["any_value"]

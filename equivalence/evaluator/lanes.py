@@ -1,0 +1,93 @@
+"""The evaluator's value: Lanes, one array of concrete data and one array per plane of each interpretation.
+
+Every array has a leading batch axis (program instances of a launch; extent 1 outside) and is *lazily broadcast*: each
+of its extents is either the logical extent or 1.  So a broadcast costs nothing and uniform values stay small.
+Must not know what the planes mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lowering.ir.types import DType
+
+Planes = dict[str, np.ndarray]
+
+#: Taint of a value: computed from shapes and literals only / from integer inputs / from float data.
+INDEX, INTEGER_DATA, FLOAT_DATA = 0, 1, 2
+#: Whether lanes may be literals: none, some, all.
+NONE, SOME, ALL = 0, 1, 2
+
+
+@dataclass(eq=False, slots=True)
+class Lanes:
+    """``shape`` is the logical shape without the batch axis; ``data`` the ieee values in the dtype's numpy storage.
+
+    ``planes`` is None for index integers: they are concrete under every interpretation.  ``freedoms`` is a bit set of
+    sites (machine.Freedoms) whose open choices this value depends on; ``literal`` says whether lanes may be literals;
+    ``product`` whether lanes may be an unrounded-if-contracted product; ``fits`` a narrower format that holds them.
+    """
+
+    dtype: DType
+    shape: tuple[int, ...]
+    data: np.ndarray
+    planes: Planes | None = None
+    taint: int = INDEX
+    freedoms: int = 0
+    literal: int = ALL
+    product: bool = False
+    fits: DType | None = None
+
+    @property
+    def batch(self) -> int:
+        return self.data.shape[0]
+
+    def arrays(self) -> list[np.ndarray]:
+        return [self.data, *(self.planes or {}).values()]
+
+    def map(self, fn: Callable[[np.ndarray], np.ndarray], shape: Sequence[int] | None = None) -> Lanes:
+        """The same lanes moved by ``fn``, which treats every array alike."""
+        planes = None if self.planes is None else {name: fn(plane) for name, plane in self.planes.items()}
+        return self.replace(data=fn(self.data), planes=planes, shape=self.shape if shape is None else tuple(shape))
+
+    def replace(self, **changes: object) -> Lanes:
+        kept = {name: getattr(self, name) for name in Lanes.__slots__}
+        return Lanes(**{**kept, **changes})  # type: ignore[arg-type]
+
+    def full(self, array: np.ndarray, batch: int | None = None) -> np.ndarray:
+        """``array`` (data or a plane) at its full logical extents, as a read-only view."""
+        return np.broadcast_to(array, (array.shape[0] if batch is None else batch, *self.shape))
+
+
+def joined(parts: Sequence[Lanes], fn: Callable[[list[np.ndarray]], np.ndarray], shape: Sequence[int]) -> Lanes:
+    """One value made of the lanes of several: ``fn`` gets the data of all parts, then each plane of all parts.
+
+    All parts have planes or none has.
+    """
+    first = parts[0]
+    planes = None
+    if first.planes is not None:
+        planes = {name: fn([p.planes[name] for p in parts]) for name in first.planes}  # type: ignore[index]
+    literals = {p.literal for p in parts}
+    return Lanes(
+        first.dtype,
+        tuple(shape),
+        fn([p.data for p in parts]),
+        planes,
+        taint=max(p.taint for p in parts),
+        freedoms=union(parts),
+        literal=literals.pop() if len(literals) == 1 and literals != {SOME} else SOME,
+        product=any(p.product for p in parts),
+        fits=first.fits if len({p.fits for p in parts}) == 1 else None,
+    )
+
+
+def union(parts: Sequence[Lanes]) -> int:
+    """All freedoms of ``parts``."""
+    bits = 0
+    for part in parts:
+        bits |= part.freedoms
+    return bits

@@ -1,0 +1,341 @@
+"""Runs a KIR program once under all interpretations: the evaluator.
+
+Takes a Program, inputs (numpy) and interpretations; gives the outputs as Lanes, with findings and the path condition.
+Ops are looked up in HANDLERS (structure, memory, control ...: one file each beside this one); scalar primitives go to
+``primitive``.  Must not know what any interpretation means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from equivalence.evaluator.freedoms import Freedoms
+from equivalence.evaluator.lanes import ALL, FLOAT_DATA, INDEX, INTEGER_DATA, NONE, SOME, Lanes, Planes, union
+from equivalence.evaluator.memory import Memory
+from equivalence.interpretations import ieee
+from equivalence.interpretations.base import Interpretation, Site
+from equivalence.interpretations.exact import lossless
+from lowering.errors import UNKNOWN_SPAN, InternalError, Span
+from lowering.ir.ops import RECORDS
+from lowering.ir.program import Block, Function, Op, Program, Value
+from lowering.ir.types import DType, dtype
+
+Handler = Callable[["Machine", "Frame", Op, list[Lanes]], Sequence[Lanes] | None]
+HANDLERS: dict[str, Handler] = {}
+
+
+def handles(*names: str) -> Callable[[Handler], Handler]:
+    """Registers the evaluator's meaning of ops that are not scalar primitives."""
+
+    def register(handler: Handler) -> Handler:
+        for name in names:
+            HANDLERS[name] = handler
+        return handler
+
+    return register
+
+
+class Recorder(Protocol):
+    """Told of every executed op; used to find where two programs part."""
+
+    def record(
+        self, op: Op, results: Sequence[Lanes], operands: Sequence[Lanes], active: np.ndarray | None
+    ) -> None: ...
+
+
+@dataclass(slots=True)
+class Limits:
+    """``lanes``: lanes held per value in one chunk of program instances; ``steps``: executed ops before giving up."""
+
+    lanes: int = 1 << 20
+    steps: int = 20_000_000
+    masked_load_is_zero: bool = False
+
+
+@dataclass(eq=False, slots=True)
+class Frame:
+    """Where execution is: the values so far, the function's promises, and which instances run.
+
+    ``instance`` is None outside launches, else int64[batch] program numbers; ``active`` None means all of them.
+    """
+
+    values: dict[Value, Lanes]
+    key: str
+    contract: bool
+    grid: tuple[int, int, int] | None = None
+    instance: np.ndarray | None = None
+    active: np.ndarray | None = None
+
+    @property
+    def batch(self) -> int:
+        return 1 if self.instance is None else len(self.instance)
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something seen on the way: ``code`` as in ``irverify explain``."""
+
+    code: str
+    what: str
+    span: Span
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a run gives: outputs in the program's order, events, and the path condition's words by interpretation."""
+
+    outputs: dict[str, Lanes]
+    events: list[Event]
+    path: dict[str, int]
+    path_sites: list[Span]
+
+
+@dataclass(slots=True)
+class Machine:
+    """One run.  ``freedoms`` is shared by the two programs of a comparison."""
+
+    program: Program
+    interpretations: Sequence[Interpretation]
+    freedoms: Freedoms = field(default_factory=Freedoms)
+    limits: Limits = field(default_factory=Limits)
+    recorder: Recorder | None = None
+    memory: Memory = field(init=False)
+    events: dict[tuple[str, Span], Event] = field(default_factory=dict)
+    path: dict[str, int] = field(default_factory=dict)
+    path_sites: list[Span] = field(default_factory=list)
+    undefined_count: int = 0
+    steps: int = 0
+    numbers: dict[int, int] = field(default_factory=dict)  # position of each op in its function
+    used: set[int] = field(default_factory=set)  # ids of values that some op reads
+
+    def __post_init__(self) -> None:
+        self.memory = Memory(self.undefined)
+        blocks = [self.program.body, *(k.body for k in self.program.kernels.values())]
+        for block in blocks:
+            for number, op in enumerate(block.walk()):
+                self.numbers[id(op)] = number
+                self.used.update(id(v) for v in op.operands)
+
+    # -- running -------------------------------------------------------------------------------------------------
+
+    def run(self, inputs: Mapping[str, np.ndarray]) -> Outcome:
+        """Evaluates the program on arrays in the inputs' storage dtypes, by name."""
+        attrs = self.program.attrs
+        frame = Frame({}, str(attrs.get("key", "")), bool(attrs.get("contract", False)))
+        for name, value in zip(self.program.input_names, self.program.body.args, strict=True):
+            frame.values[value] = self.input(name, inputs[name], value.type.dtype, value.type.shape)
+        self.block(frame, self.program.body)
+        outputs = {name: frame.values[value] for name, value in self.program.outputs}
+        return Outcome(outputs, list(self.events.values()), dict(self.path), list(self.path_sites))
+
+    def block(self, frame: Frame, block: Block) -> list[Lanes]:
+        """Runs a block; the operands of its terminator."""
+        last_use = self._last_uses(block)
+        for position, op in enumerate(block.ops):
+            if op.name in ("yield", "condition"):
+                return [frame.values[v] for v in op.operands]
+            self.op(frame, op)
+            for value in last_use.get(position, ()):
+                frame.values.pop(value, None)
+        return []
+
+    _uses: dict[int, dict[int, list[Value]]] = field(default_factory=dict)
+
+    def _last_uses(self, block: Block) -> dict[int, list[Value]]:
+        """Values of this block to drop after each position: what is defined here and used no more."""
+        known = self._uses.get(id(block))
+        if known is not None:
+            return known
+        kept = {id(v) for _, v in self.program.outputs}
+        last: dict[Value, int] = {}
+        for position, op in enumerate(block.ops):
+            for value in op.results:
+                last[value] = position
+            nested = [v for region in op.regions for inner in region.walk() for v in inner.operands]
+            for value in [*op.operands, *nested]:
+                if value in last:
+                    last[value] = position
+        result: dict[int, list[Value]] = {}
+        for value, position in last.items():
+            if id(value) not in kept:
+                result.setdefault(position, []).append(value)
+        self._uses[id(block)] = result
+        return result
+
+    def op(self, frame: Frame, op: Op) -> None:
+        self.steps += 1
+        if self.steps > self.limits.steps:
+            raise InternalError(f"gave up after {self.limits.steps} evaluated operations at {op.span}")
+        operands = [frame.values[v] for v in op.operands]
+        handler = HANDLERS.get(op.name)
+        if handler is not None:
+            results = handler(self, frame, op, operands) or ()
+        elif RECORDS[op.name].primitive:
+            results = [self.primitive(frame, op, operands)]
+        else:
+            raise InternalError(f"the evaluator has no meaning for {op.name}")
+        for value, lanes in zip(op.results, results, strict=True):
+            frame.values[value] = lanes
+        if self.recorder is not None and op.results:
+            self.recorder.record(op, results, operands, frame.active)
+
+    # -- making values -------------------------------------------------------------------------------------------
+
+    def planes(self, make: Callable[[Interpretation], Planes]) -> Planes:
+        """All interpretations' planes together."""
+        merged: Planes = {}
+        for interpretation in self.interpretations:
+            merged.update(make(interpretation))
+        return merged
+
+    def input(self, name: str, data: np.ndarray, dt: DType, shape: tuple[int, ...]) -> Lanes:
+        full = np.ascontiguousarray(data).astype(dt.numpy, copy=False).reshape(1, *shape)
+        index = np.arange(full.size, dtype=np.int64).reshape(full.shape)
+        taint = FLOAT_DATA if dt.is_float else INTEGER_DATA
+        lanes = Lanes(dt, shape, full, None, taint=taint, literal=NONE)
+        return lanes.replace(planes=self.planes(lambda i: i.atom(name, index, lanes)))
+
+    def literal(self, data: np.ndarray, dt: DType, shape: tuple[int, ...]) -> Lanes:
+        """Concrete lanes; floats get planes at once, integers when they meet data."""
+        lanes = Lanes(dt, shape, np.asarray(data).astype(dt.numpy, copy=False))
+        return self.lift(lanes) if dt.is_float else lanes
+
+    def lift(self, lanes: Lanes) -> Lanes:
+        """Lanes with planes: index integers become literals."""
+        if lanes.planes is not None:
+            return lanes
+        return lanes.replace(planes=self.planes(lambda i: i.literal(lanes.data, lanes)), literal=ALL)
+
+    def undefined(self, dt: DType, shape: tuple[int, ...], batch: int = 1) -> Lanes:
+        """Fresh undefined lanes; their concrete value is zero, which nothing may rely on."""
+        lanes = Lanes(dt, shape, np.zeros((batch, *shape), dt.numpy), None, taint=FLOAT_DATA, literal=NONE)
+        first = self.undefined_count
+        self.undefined_count += max(1, lanes.data.size)
+        return lanes.replace(planes=self.planes(lambda i: i.undefined(first, lanes)))
+
+    def event(self, code: str, what: str, span: Span) -> None:
+        self.events.setdefault((code, span), Event(code, what, span))
+
+    # -- primitives ----------------------------------------------------------------------------------------------
+
+    def site(self, frame: Frame, op: Op) -> Site:
+        impl = op.attrs.get("impl") or ""
+        number = self.numbers.get(id(op), 0)
+        return Site(op.name, op.attrs, f"{frame.key}#{number}{impl}", number, frame.active)
+
+    def primitive(self, frame: Frame, op: Op, operands: Sequence[Lanes]) -> Lanes:
+        """An elementwise primitive: concrete data first, then every interpretation's planes."""
+        result = op.results[0].type
+        if op.name == "select" and operands[0].taint != FLOAT_DATA:
+            return self.merge(operands[0], operands[1], operands[2])
+        data = ieee.evaluate(op.name, op.attrs, result.dtype, *operands)
+        out = Lanes(result.dtype, result.shape, data, None, taint=max(a.taint for a in operands))
+        if out.taint == INDEX and not result.dtype.is_float and all(a.planes is None for a in operands):
+            return out
+        return self.interpreted(frame, op, out, operands)
+
+    def interpreted(self, frame: Frame, op: Op, out: Lanes, operands: Sequence[Lanes]) -> Lanes:
+        """``out`` with planes, freedoms and the static facts that follow from the operands."""
+        lifted = [self.lift(a) for a in operands]
+        literals = [a.literal for a in lifted]
+        # A literal operand may absorb the other one (0 * x, -inf + x): then some lanes are literals.
+        literal = ALL if min(literals) == ALL else NONE if max(literals) == NONE else SOME
+        out = out.replace(literal=literal, fits=self._fits(op, out, lifted), product=self._is_product(op, lifted))
+        site = self.site(frame, op)
+        out = out.replace(freedoms=union(lifted) | self._freedom(frame, op, site, out, lifted))
+        return out.replace(planes=self.planes(lambda i: i.apply(site, out, lifted)))
+
+    @staticmethod
+    def _fits(op: Op, out: Lanes, operands: Sequence[Lanes]) -> DType | None:
+        if op.name == "cast" and lossless(operands[0], out, Site("cast", op.attrs)):
+            return operands[0].fits or operands[0].dtype
+        return None
+
+    @staticmethod
+    def _is_product(op: Op, operands: Sequence[Lanes]) -> bool:
+        return op.results[0].type.dtype.is_float and (op.name == "mul" or (op.name == "neg" and operands[0].product))
+
+    def _freedom(self, frame: Frame, op: Op, site: Site, out: Lanes, operands: Sequence[Lanes]) -> int:
+        if not out.dtype.is_float:
+            return 0
+        if op.name in ("add", "sub") and frame.contract and any(a.product for a in operands):
+            return self.freedoms.bit("contraction", site.key, "a product may be fused into the addition", op.span)
+        if op.attrs.get("accuracy") == "declared":
+            name = op.attrs.get("fn", op.name)
+            impl = op.attrs["impl"]
+            key = f"{impl} {name}:{out.dtype}" if impl in ("cuda", "libdevice") else site.key
+            return self.freedoms.bit("intrinsic", key, f"accuracy of {name} ({impl})", op.span)
+        return 0
+
+    # -- choosing lanes ------------------------------------------------------------------------------------------
+
+    def merge(self, condition: Lanes, a: Lanes, b: Lanes) -> Lanes:
+        """Lanes of ``a`` where the concrete condition holds, of ``b`` elsewhere: no operation, only a choice."""
+        chosen = condition.data
+        if chosen.all():
+            return a if a.batch >= chosen.shape[0] else a
+        if not chosen.any():
+            return b
+        if (a.planes is None) != (b.planes is None):
+            a, b = self.lift(a), self.lift(b)
+        planes = None
+        if a.planes is not None and b.planes is not None:
+            planes = {name: np.where(chosen, a.planes[name], b.planes[name]) for name in a.planes}
+        return Lanes(
+            a.dtype,
+            a.shape,
+            np.where(chosen, a.data, b.data),
+            planes,
+            taint=max(a.taint, b.taint, condition.taint),
+            freedoms=a.freedoms | b.freedoms,
+            literal=a.literal if a.literal == b.literal else SOME,
+            product=a.product or b.product,
+            fits=a.fits if a.fits is b.fits else None,
+        )
+
+    def choose(self, active: np.ndarray | None, new: Lanes, old: Lanes) -> Lanes:
+        """``new`` for the active instances, ``old`` for the rest."""
+        if active is None or active.all():
+            return new
+        condition = Lanes(dtype("i1"), new.shape, active.reshape(-1, *([1] * len(new.shape))))
+        return self.merge(condition, new, old)
+
+    # -- the path condition --------------------------------------------------------------------------------------
+
+    def observe(self, value: Lanes, span: Span) -> None:
+        """Control or an address follows float data: (fingerprint, outcome) joins the path condition."""
+        if value.taint != FLOAT_DATA or value.planes is None:
+            return
+        if span not in self.path_sites:
+            self.path_sites.append(span)
+        outcome = hash(value.data.tobytes())
+        for name in ("exact", "reassociated"):
+            if name in value.planes:
+                words = value.planes[name].tobytes()
+                self.path[name] = hash((self.path.get(name, 0), words, outcome))
+
+
+def kernel_frame(
+    kernel: Function, operands: Sequence[Lanes], grid: tuple[int, int, int], instance: np.ndarray
+) -> Frame:
+    """The frame of a chunk of program instances."""
+    frame = Frame(
+        dict(zip(kernel.params, operands, strict=True)),
+        str(kernel.attrs.get("key", "")),
+        bool(kernel.attrs.get("contract", False)),
+        grid,
+        instance,
+    )
+    return frame
+
+
+def any_value(lanes: Lanes) -> Any:
+    """The one concrete value of a scalar."""
+    return lanes.data.reshape(-1)[0]
+
+
+__all__ = ["HANDLERS", "UNKNOWN_SPAN", "Frame", "Limits", "Machine", "Outcome", "handles"]

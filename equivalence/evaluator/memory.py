@@ -1,0 +1,217 @@
+"""Flat buffers at virtual addresses, holding lanes (data and planes) by element.
+
+Gives Memory: alloc, read and write through host views, gather and scatter by address.  A buffer's element size is set
+by its first write.  Who wrote an element during a launch is stamped, so that racing instances are seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from equivalence.evaluator.lanes import ALL, NONE, SOME, Lanes
+from lowering.errors import UNKNOWN_SPAN, InternalError, Span, Unsupported
+from lowering.ir.types import DType
+
+_GAP = 40  # buffers start at multiples of 2^40: an address names its buffer
+MakeUndefined = Callable[[DType, tuple[int, ...]], Lanes]
+
+
+@dataclass(eq=False, slots=True)
+class Buffer:
+    """``cells`` is None until the first write; then Lanes of shape [elements], batch 1, all arrays full and owned."""
+
+    name: str
+    nbytes: int
+    number: int
+    cells: Lanes | None = None
+    stamp: np.ndarray | None = None  # int32[elements]: 1 + last instance that wrote it in this launch
+    epoch: int = -1
+    written: bool = False
+
+    @property
+    def base(self) -> int:
+        return self.number << _GAP
+
+
+@dataclass(slots=True)
+class Access:
+    """Active lanes of a load or store resolved to one buffer: element positions and which lanes are in bounds."""
+
+    buffer: Buffer
+    position: np.ndarray
+    inside: np.ndarray
+
+
+@dataclass(slots=True)
+class Memory:
+    """All buffers of one run.  ``undefined`` makes fresh undefined lanes."""
+
+    undefined: MakeUndefined
+    buffers: dict[int, Buffer] = field(default_factory=dict)
+    epoch: int = 0  # counts launches
+
+    def alloc(self, nbytes: int, name: str) -> int:
+        """The base address of a new buffer of undefined contents."""
+        buffer = Buffer(name, nbytes, len(self.buffers) + 1)
+        self.buffers[buffer.number] = buffer
+        return buffer.base
+
+    def at(self, address: int, span: Span = UNKNOWN_SPAN) -> Buffer:
+        buffer = self.buffers.get(address >> _GAP)
+        if buffer is None:
+            raise Unsupported("an address that points into no buffer", span)
+        return buffer
+
+    # -- cells ---------------------------------------------------------------------------------------------------
+
+    def cells(self, buffer: Buffer, dt: DType, span: Span) -> Lanes:
+        """The buffer as elements of ``dt``'s width; made undefined on first use."""
+        if buffer.cells is None:
+            buffer.cells = self._owned(self.undefined(dt, (buffer.nbytes // dt.nbytes,)))
+        if buffer.cells.dtype.nbytes != dt.nbytes:
+            if buffer.written:
+                raise Unsupported(
+                    f"{buffer.name} viewed as {buffer.cells.dtype} and as {dt}",
+                    span,
+                    "views of another element size are not modelled",
+                )
+            buffer.cells = self._owned(self.undefined(dt, (buffer.nbytes // dt.nbytes,)))
+        if not buffer.written and buffer.cells.dtype is not dt:
+            buffer.cells = self._owned(self.undefined(dt, (buffer.nbytes // dt.nbytes,)))
+        return buffer.cells
+
+    @staticmethod
+    def _owned(lanes: Lanes) -> Lanes:
+        return lanes.map(lambda a: np.array(np.broadcast_to(a, (1, *lanes.shape))))
+
+    def stored_dtype(self, buffer: Buffer, dt: DType, span: Span = UNKNOWN_SPAN) -> DType:
+        """The dtype that the buffer holds, for a value of ``dt`` about to be stored or loaded."""
+        return self.cells(buffer, dt, span).dtype
+
+    # -- host views ----------------------------------------------------------------------------------------------
+
+    def read(self, buffer: Buffer, dt: DType, shape: Sequence[int], strides: Sequence[int], offset: int) -> Lanes:
+        """A strided view as a value (a copy); the dtype is the stored one."""
+        cells = self.cells(buffer, dt, UNKNOWN_SPAN)
+        self._check_view(buffer, cells, shape, strides, offset)
+        picked = cells.map(lambda a: self._view(a, shape, strides, offset).copy()[None], tuple(shape))
+        return picked
+
+    def write(self, buffer: Buffer, value: Lanes, strides: Sequence[int], offset: int) -> None:
+        cells = self.cells(buffer, value.dtype, UNKNOWN_SPAN)
+        self._check_view(buffer, cells, value.shape, strides, offset)
+        whole = value.data.size and int(np.prod(value.shape)) == cells.data.size
+        cells = self._accept(buffer, value, whole=bool(whole))
+        for target, source in self._pairs(cells, value):
+            self._view(target, value.shape, strides, offset)[...] = source[0] if source.shape[0] == 1 else source
+
+    @staticmethod
+    def _view(a: np.ndarray, shape: Sequence[int], strides: Sequence[int], offset: int) -> np.ndarray:
+        step = a.itemsize
+        flat = a.reshape(-1)[offset:] if 0 not in shape else a.reshape(-1)[:0]
+        return np.lib.stride_tricks.as_strided(flat, tuple(shape), tuple(s * step for s in strides))
+
+    @staticmethod
+    def _check_view(buffer: Buffer, cells: Lanes, shape: Sequence[int], strides: Sequence[int], offset: int) -> None:
+        last = offset + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
+        if 0 not in shape and not (offset >= 0 and 0 <= last < cells.data.size):
+            raise InternalError(f"view {tuple(shape)}+{offset} by {tuple(strides)} leaves {buffer.name}")
+
+    @staticmethod
+    def _pairs(cells: Lanes, value: Lanes) -> list[tuple[np.ndarray, np.ndarray]]:
+        assert cells.planes is not None and value.planes is not None
+        return [(cells.data, value.data), *((cells.planes[n], value.planes[n]) for n in cells.planes)]
+
+    def _accept(self, buffer: Buffer, value: Lanes, whole: bool) -> Lanes:
+        """The buffer's cells with their static facts widened to hold ``value`` too."""
+        old = buffer.cells
+        assert old is not None
+        fresh = whole or not buffer.written
+        buffer.cells = old.replace(
+            taint=value.taint if fresh else max(old.taint, value.taint),
+            freedoms=value.freedoms if fresh else old.freedoms | value.freedoms,
+            literal=(value.literal if whole else NONE if value.literal == NONE else SOME)
+            if fresh
+            else (old.literal if old.literal == value.literal else SOME),
+            product=False,
+            fits=value.fits if fresh or old.fits is value.fits else None,
+        )
+        buffer.written = True
+        return buffer.cells
+
+    # -- by address ----------------------------------------------------------------------------------------------
+
+    def resolve(self, address: np.ndarray, active: np.ndarray, dt: DType, span: Span) -> list[Access]:
+        """Active lanes grouped by buffer; ``address`` and ``active`` have full extents."""
+        numbers = address >> _GAP
+        first = int(numbers[active][0]) if active.any() else 0
+        if not first and not active.any():
+            return []
+        same = numbers == first
+        if same[active].all():
+            return [self._access(first, address, active, dt, span)]
+        return [self._access(int(n), address, active & (numbers == n), dt, span) for n in np.unique(numbers[active])]
+
+    def _access(self, number: int, address: np.ndarray, active: np.ndarray, dt: DType, span: Span) -> Access:
+        buffer = self.buffers.get(number)
+        if buffer is None:
+            raise Unsupported("an address that points into no buffer", span)
+        offset = address - buffer.base
+        position = offset // dt.nbytes if dt.nbytes > 1 else offset
+        if dt.nbytes > 1 and ((offset % dt.nbytes != 0) & active).any():
+            raise Unsupported(f"a misaligned access to {buffer.name} as {dt}", span)
+        count = buffer.nbytes // dt.nbytes
+        return Access(buffer, position, active & (position >= 0) & (position < count))
+
+    def gather(self, access: Access, dt: DType, span: Span) -> Lanes:
+        """The elements at ``access.position``; lanes not inside hold whatever is at a clipped place."""
+        cells = self.cells(access.buffer, dt, span)
+        shape = access.position.shape[1:]
+        return cells.map(lambda a: a.reshape(-1).take(access.position, mode="clip"), shape)
+
+    def scatter(self, access: Access, value: Lanes, span: Span, instance: np.ndarray | None) -> bool:
+        """Stores the lanes inside; returns whether two lanes or instances put different values in one element."""
+        buffer = access.buffer
+        self.cells(buffer, value.dtype, span)
+        cells = self._accept(buffer, value, whole=False)
+        position = access.position[access.inside]
+        foreign = self._stamped(buffer, position, access, instance)
+        raced = False
+        for target, source in self._pairs(cells, value):
+            flat, lanes = target.reshape(-1), np.broadcast_to(source, access.inside.shape)[access.inside]
+            if foreign is not None:
+                raced |= bool((flat[position[foreign]] != lanes[foreign]).any())
+            flat[position] = lanes
+            raced |= bool((flat[position] != lanes).any()) and lanes.dtype.kind == "u"  # words: NaN-free
+        return raced
+
+    def _stamped(
+        self, buffer: Buffer, position: np.ndarray, access: Access, instance: np.ndarray | None
+    ) -> np.ndarray | None:
+        """Stamps the elements with their writers; mask of lanes that another instance had written, or None."""
+        if instance is None:
+            return None
+        assert buffer.cells is not None
+        if buffer.epoch != self.epoch or buffer.stamp is None or buffer.stamp.size != buffer.cells.data.size:
+            buffer.stamp, buffer.epoch = np.zeros(buffer.cells.data.size, np.int32), self.epoch
+        who = np.broadcast_to(instance.reshape(-1, *([1] * (access.inside.ndim - 1))), access.inside.shape)
+        mine = (who[access.inside] + 1).astype(np.int32)
+        before = buffer.stamp[position]
+        buffer.stamp[position] = mine
+        clash = (before != 0) & (before != mine)
+        return clash if clash.any() else None
+
+    def foreign(self, access: Access, instance: np.ndarray | None) -> bool:
+        """Whether a lane reads what another instance of this launch has written."""
+        buffer = access.buffer
+        if instance is None or buffer.stamp is None or buffer.epoch != self.epoch:
+            return False
+        who = np.broadcast_to(instance.reshape(-1, *([1] * (access.inside.ndim - 1))), access.inside.shape)
+        seen = buffer.stamp[access.position[access.inside]]
+        return bool(((seen != 0) & (seen != who[access.inside] + 1)).any())
+
+
+__all__ = ["ALL", "Access", "Buffer", "Memory"]

@@ -1,0 +1,210 @@
+"""Evaluator handlers of memory: host views, kernel loads and stores, atomics.
+
+Active lanes only; a masked-off lane without `other`, and any lane out of bounds, is a fresh undefined lane.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from equivalence.evaluator.colliding import accumulate
+from equivalence.evaluator.lanes import FLOAT_DATA, INDEX, Lanes
+from equivalence.evaluator.machine import Frame, Machine, any_value, handles
+from equivalence.evaluator.memory import Access
+from lowering.errors import Span
+from lowering.ir.program import Op, Value
+from lowering.ir.types import BOOL, DType, TensorType, dtype
+
+
+@handles("alloc")
+def alloc(m: Machine, frame: Frame, op: Op, _: list[Lanes]) -> Sequence[Lanes]:
+    base = m.memory.alloc(op.attrs["bytes"], op.attrs["name"] or "a buffer")
+    return [Lanes(op.result.type.dtype, (), np.array([base], np.int64))]
+
+
+@handles("read")
+def read(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]:
+    dt = dtype(op.attrs["to"])
+    buffer = m.memory.at(int(any_value(x[0])), op.span)
+    lanes = m.memory.read(buffer, dt, op.attrs["shape"], op.attrs["strides"], op.attrs["offset"])
+    return [reinterpret(m, frame, settled(lanes), dt, op.span)]
+
+
+@handles("write")
+def write(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]:
+    buffer = m.memory.at(int(any_value(x[0])), op.span)
+    whole = x[1].data.size and int(np.prod(x[1].shape)) * x[1].dtype.nbytes == buffer.nbytes
+    if whole and buffer.cells is not None and buffer.cells.dtype is not x[1].dtype:
+        buffer.cells, buffer.written = None, False  # entirely overwritten: the old element type is forgotten
+    stored = m.memory.stored_dtype(buffer, x[1].dtype, op.span)
+    value = m.lift(reinterpret(m, frame, x[1], stored, op.span))
+    m.memory.write(buffer, value, op.attrs["strides"], op.attrs["offset"])
+    return []
+
+
+def settled(lanes: Lanes) -> Lanes:
+    """Loaded lanes: index integers are concrete again, unless some are undefined."""
+    assert lanes.planes is not None
+    poison = lanes.planes.get("poison")
+    if poison is not None and poison.any():
+        return lanes.replace(taint=FLOAT_DATA)
+    return lanes.replace(planes=None) if lanes.taint == INDEX and not lanes.dtype.is_float else lanes
+
+
+def reinterpret(m: Machine, frame: Frame, lanes: Lanes, to: DType, span: Span) -> Lanes:
+    """The same bits as ``to``."""
+    if lanes.dtype is to:
+        return lanes
+    op = Op("bitcast", [], [Value("", TensorType(to, lanes.shape))], {"to": to.name}, [], span)
+    return m.primitive(frame, op, [lanes])
+
+
+def _full(frame: Frame, parts: Sequence[np.ndarray], shape: tuple[int, ...]) -> list[np.ndarray]:
+    batch = max(p.shape[0] for p in parts)
+    return [np.broadcast_to(p, (batch, *shape)) for p in parts]
+
+
+def _active(frame: Frame, x: Sequence[Lanes], mask: Lanes | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(addresses, wanted lanes, wanted lanes of running instances) at full extents."""
+    shape = x[0].shape
+    parts = [x[0].data]
+    parts.append(np.ones((1,) * (len(shape) + 1), bool) if mask is None else mask.data)
+    if frame.active is not None:
+        parts.append(frame.active.reshape(-1, *([1] * len(shape))))
+    address, wanted, *running = _full(frame, parts, shape)
+    return address, wanted, wanted & running[0] if running else wanted
+
+
+@handles("load")
+def load(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]:
+    mask, other = (x[1] if len(x) > 1 else None), (x[2] if len(x) > 2 else None)
+    for followed in x[:2]:
+        m.observe(followed, op.span)
+    dt, shape = dtype(op.attrs["to"]), x[0].shape
+    address, wanted, active = _active(frame, x, mask)
+    value, got = _loaded(m, frame, op, dt, address, active)
+    if got is not None and got.all():
+        return [value] if value is not None else [m.undefined(dt, shape, frame.batch)]
+    if value is None:
+        value, got = _masked(m, op, dt, shape, other, address.shape[0]), np.ones((1,), bool)
+        return [value]
+    assert got is not None
+    if (active & ~got).any():
+        m.event("out-of-bounds-read", f"a lane reads outside {_name(m, address, active & ~got)}", op.span)
+        value = m.merge(Lanes(BOOL, shape, got | ~active), m.lift(value), m.undefined(dt, shape, address.shape[0]))
+    if wanted.all():
+        return [value]
+    return [
+        m.merge(Lanes(BOOL, shape, wanted), m.lift(value), m.lift(_masked(m, op, dt, shape, other, address.shape[0])))
+    ]
+
+
+def _masked(m: Machine, op: Op, dt: DType, shape: tuple[int, ...], other: Lanes | None, batch: int) -> Lanes:
+    """What masked-off lanes hold."""
+    if other is not None:
+        return other
+    if m.limits.masked_load_is_zero:
+        m.event("masked-load-without-other", "masked-off lanes are 0 on this target only", op.span)
+        return m.literal(np.zeros((1,) * (len(shape) + 1)), dt, shape)
+    return m.undefined(dt, shape, batch)
+
+
+def _name(m: Machine, address: np.ndarray, lanes: np.ndarray) -> str:
+    buffer = m.memory.buffers.get(int(address[lanes][0]) >> 40)
+    return buffer.name if buffer else "every buffer"
+
+
+def _loaded(
+    m: Machine, frame: Frame, op: Op, dt: DType, address: np.ndarray, active: np.ndarray
+) -> tuple[Lanes | None, np.ndarray | None]:
+    """(lanes as read, which of them are good); (None, None) when no lane is active."""
+    value: Lanes | None = None
+    got: np.ndarray | None = None
+    for access in m.memory.resolve(address, active, dt, op.span):
+        if m.memory.foreign(access, frame.instance):
+            m.event("race", f"{access.buffer.name} is read after another instance of the launch wrote it", op.span)
+        lanes = m.memory.gather(access, m.memory.stored_dtype(access.buffer, dt, op.span), op.span)
+        lanes = reinterpret(m, frame, settled(lanes), dt, op.span)
+        if value is None or got is None:
+            value, got = lanes, access.inside
+        else:
+            value = m.merge(Lanes(BOOL, lanes.shape, access.inside), m.lift(lanes), m.lift(value))
+            got = got | access.inside
+    return value, got
+
+
+@handles("store")
+def store(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]:
+    mask = x[2] if len(x) > 2 else None
+    for followed in (x[0], *x[2:]):
+        m.observe(followed, op.span)
+    address, _, active = _active(frame, [x[0]], mask)
+    if address.shape[0] < frame.batch and x[1].batch > 1:
+        address, active = (np.broadcast_to(a, (frame.batch, *x[0].shape)) for a in (address, active))
+    for access in m.memory.resolve(address, active, x[1].dtype, op.span):
+        _store(m, frame, op, access, x[1], active)
+    return []
+
+
+def _store(m: Machine, frame: Frame, op: Op, access: Access, value: Lanes, active: np.ndarray) -> None:
+    if not access.buffer.written and int(access.inside.sum()) * value.dtype.nbytes == 0 and not active.any():
+        return
+    stored = m.memory.stored_dtype(access.buffer, value.dtype, op.span)
+    value = m.lift(reinterpret(m, frame, value, stored, op.span))
+    outside = (
+        active
+        & ~access.inside
+        & ((access.position * value.dtype.nbytes + access.buffer.base) >> 40 == access.buffer.number)
+    )
+    if outside.any():
+        m.event("out-of-bounds-write", f"a lane writes outside {access.buffer.name}", op.span)
+    instance = frame.instance if frame.instance is None or access.inside.shape[0] > 1 else frame.instance[:1]
+    if m.memory.scatter(access, value, op.span, instance):
+        m.event("race", f"two lanes write different values to one element of {access.buffer.name}", op.span)
+        bit = m.freedoms.bit("racing", f"{op.span}", "which write comes last", op.span)
+        cells = access.buffer.cells
+        assert cells is not None
+        access.buffer.cells = cells.replace(freedoms=cells.freedoms | bit)
+
+
+@handles("atomic_rmw")
+def atomic_rmw(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]:
+    mask = x[2] if len(x) > 2 else None
+    for followed in (x[0], *x[2:]):
+        m.observe(followed, op.span)
+    address, _, active = _active(frame, [x[0]], mask)
+    # Instances add once each, even where everything about them is uniform.
+    address, active = (np.broadcast_to(a, (frame.batch, *x[0].shape)) for a in (address, active))
+    old = m.undefined(x[1].dtype, x[0].shape, frame.batch)
+    for access in m.memory.resolve(address, active, x[1].dtype, op.span):
+        stored = m.memory.stored_dtype(access.buffer, x[1].dtype, op.span)
+        value = m.lift(reinterpret(m, frame, x[1], stored, op.span))
+        old = accumulate(m, frame, op, access, value, op.attrs["combine"], old)
+    return [old]
+
+
+@handles("atomic_cas")
+def atomic_cas(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]:
+    """One lane at a time, in program order."""
+    address, _, active = _active(frame, x[:1], None)
+    out = np.zeros(address.shape, x[1].dtype.numpy)
+    compare, value = (np.broadcast_to(a.data, address.shape) for a in x[1:3])
+    for access in m.memory.resolve(address, active, x[1].dtype, op.span):
+        cells = m.memory.cells(access.buffer, x[1].dtype, op.span)
+        m.event("race", f"compare-and-swap on {access.buffer.name}: program order was assumed", op.span)
+        for lane in zip(*np.nonzero(access.inside), strict=True):
+            place = access.position[lane]
+            out[lane] = cells.data.reshape(-1)[place]
+            if out[lane] == compare[lane]:
+                one = m.lift(Lanes(x[1].dtype, (), np.array([value[lane]])))
+                spot = Access(access.buffer, np.array([place]), np.array([True]))
+                m.memory.scatter(spot, one, op.span, None)
+                cells = m.memory.cells(access.buffer, x[1].dtype, op.span)
+    return [Lanes(x[1].dtype, x[0].shape, out)]
+
+
+@handles("barrier")
+def barrier(m: Machine, frame: Frame, op: Op, _: list[Lanes]) -> Sequence[Lanes]:
+    return []

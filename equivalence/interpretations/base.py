@@ -1,0 +1,63 @@
+"""What an interpretation is: a meaning for every scalar primitive, over its own planes.
+
+Gives Interpretation and Site.  An interpretation must not know the evaluator, control, memory or other
+interpretations; structure is moved for it.  Primitives are methods ``op_<name>``; the contract test fails by name for
+each record with ``primitive=True`` that has no method.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from equivalence.evaluator.lanes import Lanes, Planes
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where and how a primitive is applied: its attributes, and the key under which its open choices are fixed.
+
+    ``key`` names (source digest, position of the op); two executions with equal keys make equal choices.
+    """
+
+    name: str
+    attrs: dict[str, Any] = field(default_factory=dict)
+    key: str = ""
+    number: int = 0
+    active: np.ndarray | None = None  # [batch] bool: instances that run; None when all do
+
+
+def tag(text: str) -> int:
+    """A stable small number for a name: the mixer's tag."""
+    return zlib.crc32(text.encode())
+
+
+class Interpretation:
+    """Base of all interpretations."""
+
+    name: str = ""
+    planes: dict[str, np.dtype]
+
+    def literal(self, data: np.ndarray, lanes: Lanes) -> Planes:
+        """Planes of literal lanes with the concrete values ``data`` (``lanes`` gives the dtype)."""
+        raise NotImplementedError(f"{self.name}: literal")
+
+    def atom(self, name: str, index: np.ndarray, lanes: Lanes) -> Planes:
+        """Planes of the elements ``index`` (flat positions) of the input called ``name``."""
+        raise NotImplementedError(f"{self.name}: atom")
+
+    def undefined(self, first: int, lanes: Lanes) -> Planes:
+        """Planes of fresh undefined lanes numbered from ``first``; ``lanes.data`` has the full extents."""
+        raise NotImplementedError(f"{self.name}: undefined")
+
+    def apply(self, site: Site, out: Lanes, args: Sequence[Lanes]) -> Planes:
+        """Planes of a primitive's result; ``out`` has its dtype, shape and ieee data already."""
+        return getattr(self, f"op_{site.name}")(site, out, *args)
+
+    def several(self, site: Site, outs: Sequence[Lanes], args: Sequence[Lanes], extra: Any = None) -> list[Planes]:
+        """As apply for primitives with several results (argmax pairs, sort)."""
+        return getattr(self, f"multi_{site.name}")(site, outs, args, extra)

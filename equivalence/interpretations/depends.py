@@ -1,0 +1,76 @@
+"""`depends`: which inputs a lane can depend on (a 64-bit signature, informs only) and what is undefined about it.
+
+Poison bits: UNDEFINED, a lane of no particular value was used; ZERO_BY_TARGET, a masked load relied on the target's
+zero; OUT_OF_BOUNDS, an address outside its buffer was read.  Select kills the poison of the lane it does not take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from equivalence.evaluator.lanes import Lanes, Planes
+from equivalence.interpretations.base import Interpretation, Site, tag
+
+UNDEFINED, ZERO_BY_TARGET, OUT_OF_BOUNDS = np.uint8(1), np.uint8(2), np.uint8(4)
+
+
+class Depends(Interpretation):
+    """Planes ``touch`` (or of one-bit marks of input elements) and ``poison``."""
+
+    name = "depends"
+
+    def __init__(self) -> None:
+        self.planes = {"touch": np.dtype(np.uint64), "poison": np.dtype(np.uint8)}
+
+    def literal(self, data: np.ndarray, lanes: Lanes) -> Planes:
+        ones = (1,) * data.ndim
+        return {"touch": np.zeros(ones, np.uint64), "poison": np.zeros(ones, np.uint8)}
+
+    def atom(self, name: str, index: np.ndarray, lanes: Lanes) -> Planes:
+        bit = (
+            index.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(tag(name) * 0x85EBCA6B)
+        ) >> np.uint64(58)
+        return {"touch": np.uint64(1) << bit, "poison": np.zeros((1,) * index.ndim, np.uint8)}
+
+    def undefined(self, first: int, lanes: Lanes) -> Planes:
+        ones = (1,) * lanes.data.ndim
+        return {"touch": np.zeros(ones, np.uint64), "poison": np.full(ones, UNDEFINED)}
+
+    def apply(self, site: Site, out: Lanes, args: Sequence[Lanes]) -> Planes:
+        if site.name in ("reduce", "scan"):
+            return self._along(args[0], site.attrs["axis"] + 1, keep=site.name == "scan")
+        if site.name == "dot":
+            return self._dot(args)
+        return {name: self._or([a.planes[name] for a in args]) for name in self.planes}  # type: ignore[index]
+
+    def several(self, site: Site, outs: Sequence[Lanes], args: Sequence[Lanes], extra: Any = None) -> list[Planes]:
+        merged = args[0].replace(planes={n: self._or([a.planes[n] for a in args]) for n in self.planes})  # type: ignore[index]
+        planes = self._along(merged, site.attrs["axis"] + 1, keep=site.name != "reduce")
+        return [planes for _ in outs]
+
+    @staticmethod
+    def _or(parts: Sequence[np.ndarray]) -> np.ndarray:
+        total = parts[0]
+        for part in parts[1:]:
+            total = total | part
+        return total
+
+    def _along(self, x: Lanes, axis: int, keep: bool) -> Planes:
+        return {name: self._reduced(x.planes[name], axis, keep) for name in self.planes}  # type: ignore[index]
+
+    @staticmethod
+    def _reduced(plane: np.ndarray, axis: int, keep: bool) -> np.ndarray:
+        """The or along an axis; one lane stands for all after a scan (a coarse answer, on the safe side)."""
+        return np.bitwise_or.reduce(plane, axis=axis, keepdims=keep)
+
+    def _dot(self, args: Sequence[Lanes]) -> Planes:
+        rank = len(args[0].shape)
+        planes = {}
+        for name in self.planes:
+            row = self._reduced(args[0].planes[name], rank, True)  # type: ignore[index]
+            column = self._reduced(args[1].planes[name], rank - 1, True)  # type: ignore[index]
+            planes[name] = self._or([row, column, *(a.planes[name] for a in args[2:])])  # type: ignore[index]
+        return planes

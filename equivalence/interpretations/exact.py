@@ -1,0 +1,217 @@
+"""`exact`: a fingerprint of the whole expression, with every rounding and the order of every operation.
+
+Equal words mean bit-identical values for every input (up to a hash collision; docs/verdicts.md gives the number),
+given that each open choice reached has the same site on both sides.  The laws used, and no others (SEMANTICS §3):
+commutative add, mul, fma; a - b = a + (-b); signs move through mul and div; x + x = 2x; scaling by 2^k;
+x * 1 = x; lossless widening and rounding back.  Signs and powers of two are factors of a word in the ring.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from equivalence.evaluator.lanes import Lanes, Planes
+from equivalence.fields import mersenne as ring
+from equivalence.fields.mersenne import MASK
+from equivalence.interpretations.base import Site
+from equivalence.interpretations.hashed import Hashed, Words, as_float
+
+_HALF = np.uint64(int(MASK) // 2)
+
+
+def unsigned(words: Words) -> tuple[Words, np.ndarray]:
+    """(the smaller of w and -w, whether that is -w): a value's word without its sign."""
+    bare = words & MASK
+    negative = bare > _HALF
+    return np.where(negative, MASK - bare, bare), negative
+
+
+class Exact(Hashed):
+    """Fingerprints of expressions as written."""
+
+    name = "exact"
+    plane = "exact"
+
+    def literal_word(self, data: np.ndarray, lanes: Lanes) -> Words:
+        """|v| hashed, then the sign as a ring factor: the literal -v is the negation of the literal v."""
+        if not lanes.dtype.is_float:
+            return super().literal_word(data, lanes)
+        magnitude = super().literal_word(np.abs(as_float(data)), lanes)
+        return np.where(np.signbit(as_float(data)), MASK - magnitude, magnitude)
+
+    def op_add(self, site: Site, out: Lanes, a: Lanes, b: Lanes) -> Planes:
+        if not out.dtype.is_float:
+            return self.generic(site, out, a, b, symmetric=True)
+        return self.settle(site, out, (a, b), self._sum(site, out, (a, b), self.word(a), self.word(b)))
+
+    def op_sub(self, site: Site, out: Lanes, a: Lanes, b: Lanes) -> Planes:
+        if not out.dtype.is_float:
+            return self.generic(site, out, a, b)
+        return self.settle(site, out, (a, b), self._sum(site, out, (a, b), self.word(a), ring.neg(self.word(b))))
+
+    def _sum(self, site: Site, out: Lanes, args: Sequence[Lanes], a: Words, b: Words) -> Words:
+        words = self.sym(f"add:{out.dtype} {site.attrs['rounding']}", a, b)
+        for side, lanes in zip((a, b), args, strict=True):
+            words = self._infinity(lanes, side, words)
+        if args[0] is args[1] and site.name == "add":
+            return self.scaled(a, np.ones((1,) * a.ndim, np.int64))
+        return words
+
+    def _infinity(self, lanes: Lanes, side: Words, words: Words) -> Words:
+        """inf + x = inf for finite x."""
+        mask = self.where_literal(lanes, self.word(lanes))
+        return words if mask is None else self.replace(words, mask & np.isinf(as_float(lanes.data)), side)
+
+    def op_neg(self, site: Site, out: Lanes, a: Lanes) -> Planes:
+        if out.dtype.kind == "bool":
+            return self.generic(site, out, a)
+        return self.settle(site, out, (a,), ring.neg(self.word(a)))
+
+    def op_abs(self, site: Site, out: Lanes, a: Lanes) -> Planes:
+        bare, _ = unsigned(self.word(a))
+        return self.settle(site, out, (a,), self.mix(f"abs:{out.dtype.is_float}", bare))
+
+    def op_mul(self, site: Site, out: Lanes, a: Lanes, b: Lanes) -> Planes:
+        if not out.dtype.is_float:
+            return self.generic(site, out, a, b, symmetric=True)
+        (x, sx), (y, sy) = unsigned(self.word(a)), unsigned(self.word(b))
+        words = self.sym(f"mul:{out.dtype} {site.attrs['rounding']}", x, y)
+        words = np.where(sx ^ sy, MASK - words, words)
+        words = self._times_literal(a, b, self._times_literal(b, a, words))
+        return self.settle(site, out, (a, b), words)
+
+    def _times_literal(self, factor: Lanes, other: Lanes, words: Words) -> Words:
+        """Multiplication by a literal +-2^k scales the word."""
+        power = self.power_of_two(factor)
+        if power is None:
+            return words
+        mask, exponent = power
+        scaled = self.scaled(self.word(other), exponent)
+        scaled = np.where(np.signbit(as_float(factor.data)), ring.neg(scaled), scaled)
+        return self.replace(words, mask, scaled)
+
+    def op_div(self, site: Site, out: Lanes, a: Lanes, b: Lanes) -> Planes:
+        if not out.dtype.is_float:
+            return self.generic(site, out, a, b, text=f"div {site.attrs['rounding']}")
+        (x, sx), (y, sy) = unsigned(self.word(a)), unsigned(self.word(b))
+        words = self.mix(f"div:{out.dtype} {self._who(site)}", x, y)
+        words = np.where(sx ^ sy, MASK - words, words)
+        power = self.power_of_two(b) if site.attrs["accuracy"] == "exact" else None
+        if power is not None:
+            mask, exponent = power
+            scaled = self.scaled(self.word(a), -exponent)
+            words = self.replace(words, mask, np.where(np.signbit(as_float(b.data)), ring.neg(scaled), scaled))
+        return self.settle(site, out, (a, b), words)
+
+    @staticmethod
+    def _who(site: Site) -> str:
+        """Which implementation computes it: an approximate function is equal only to itself.
+
+        A GPU's instruction is one function of its operands; a library's or a compiler's vectorised code may take
+        another path in a loop's tail, so there the site is part of the name.
+        """
+        if site.attrs["accuracy"] == "exact":
+            return "exact"
+        impl = site.attrs["impl"]
+        return impl if impl in ("cuda", "libdevice") else f"{impl} {site.key}"
+
+    def op_math(self, site: Site, out: Lanes, *args: Lanes) -> Planes:
+        words = self.mix(f"{site.attrs['fn']}:{out.dtype} {self._who(site)}", *(self.word(a) for a in args))
+        if site.attrs["fn"] in ("exp", "exp2"):
+            mask = self.literal_is(args[0], float("-inf"))
+            if mask is not None:
+                zero = self.literal(np.zeros((1,) * out.data.ndim), out)[self.plane]
+                words = self.replace(words, mask, zero)
+        return self.settle(site, out, args, words)
+
+    def op_fma(self, site: Site, out: Lanes, a: Lanes, b: Lanes, c: Lanes) -> Planes:
+        (x, sx), (y, sy) = unsigned(self.word(a)), unsigned(self.word(b))
+        product = self.sym("fma product", x, y)
+        product = np.where(sx ^ sy, MASK - product, product)
+        words = self.mix(f"fma:{out.dtype}", product, self.word(c))
+        return self.settle(site, out, (a, b, c), words)
+
+    def op_max(self, site: Site, out: Lanes, a: Lanes, b: Lanes) -> Planes:
+        text = f"{site.name} {site.attrs['nan']}" if out.dtype.is_float else site.name
+        planes = self.generic(site, out, a, b, text=text, symmetric=True)
+        if not out.dtype.is_float:
+            return planes
+        words, neutral = planes[self.plane], float("-inf") if site.name == "max" else float("inf")
+        words = self.replace(words, self.literal_is(a, neutral), self.word(b))
+        return self.give(self.replace(words, self.literal_is(b, neutral), self.word(a)))
+
+    op_min = op_max
+
+    def op_cast(self, site: Site, out: Lanes, a: Lanes) -> Planes:
+        """Lossless float widening, and rounding back to a format that held the value, are the identity."""
+        if lossless(a, out, site):
+            return self.give(self.word(a))
+        return self.generic(site, out, a, text=self.cast_text(site, out, a))
+
+    def op_reduce(self, site: Site, out: Lanes, x: Lanes) -> Planes:
+        axis, combine = site.attrs["axis"] + 1, site.attrs["combine"]
+        words = self.full_axis(self.word(x), x.shape, axis)
+        if not out.dtype.is_float and out.dtype.kind != "bool" and combine in ("add", "mul"):
+            return self.give(ring.sum_axis(words, axis) if combine == "add" else ring.prod_axis(words, axis))
+        if words.shape[axis] == 1:
+            return self.give(words.squeeze(axis))
+        text = f"reduce {combine}:{out.dtype} {site.attrs['nan']}"
+        if not out.dtype.is_float:
+            return self.give(self.unordered_set(text, words, axis))
+        if site.attrs["order"] != "unordered":
+            text += f" {site.attrs['order']}"
+        return self.give(self.axis_word(f"{text} {site.key}", words, axis))
+
+    def op_scan(self, site: Site, out: Lanes, x: Lanes) -> Planes:
+        axis, n = site.attrs["axis"] + 1, x.shape[site.attrs["axis"]]
+        words = np.moveaxis(self.full_axis(self.word(x), x.shape, axis), axis, 0)
+        words = words[::-1] if site.attrs["reverse"] else words
+        text = f"scan {site.attrs['combine']}:{out.dtype} {site.key if out.dtype.is_float else ''}"
+        prefix, steps = words[0], [words[0]]
+        for i in range(1, n):
+            prefix = self.mix(text, prefix, words[i])
+            steps.append(prefix)
+        result = np.stack(steps[::-1] if site.attrs["reverse"] else steps)
+        return self.give(np.moveaxis(result, 0, axis))
+
+    def op_dot(self, site: Site, out: Lanes, a: Lanes, b: Lanes, *acc: Lanes) -> Planes:
+        """One opaque function of a row, a column and the accumulator: the order inside is the implementation's."""
+        rank = len(a.shape)
+        rows = self.full_axis(self.full_axis(self.word(a), a.shape, rank), a.shape, rank - 1)
+        columns = self.full_axis(self.full_axis(self.word(b), b.shape, rank - 1), b.shape, rank)
+        text = f"dot:{out.dtype} {a.dtype} {b.dtype} {site.attrs['precision']} {site.key}"
+        row = np.expand_dims(self.axis_word(text + " row", rows, rank), rank)
+        column = np.expand_dims(self.axis_word(text + " column", columns, rank - 1), rank - 1)
+        return self.give(self.mix(text, row, column, *(self.word(c) for c in acc)))
+
+    def multi_reduce(self, site: Site, outs: Sequence[Lanes], args: Sequence[Lanes], extra: Any) -> list[Planes]:
+        """argmax pairs: the value is that of a max; the index a function of all values, places and indices."""
+        axis, combine = site.attrs["axis"] + 1, site.attrs["combine"]
+        full = [self.full_axis(self.word(a), args[0].shape, axis) for a in args]
+        text = f"{combine} {site.attrs['nan']} {site.attrs['tie'] if site.attrs['tie'] == 'lowest' else site.key}"
+        value = self.unordered_set(text, full[0], axis)
+        index = self.mix(text, self.axis_word(text, full[0], axis), self.axis_word(text + " index", full[1], axis))
+        return [self.give(value), self.give(index)]
+
+
+def lossless(a: Lanes, out: Lanes, site: Site) -> bool:
+    """Whether a cast changes no value: float to a format that holds all of the source's, or of what it ``fits``."""
+    if not (a.dtype.is_float and out.dtype.is_float):
+        return False
+    return contains(out.dtype.name, a.dtype.name) or (a.fits is not None and contains(out.dtype.name, a.fits.name))
+
+
+_WIDENINGS = {
+    "f64": {"f64", "f32", "f16", "bf16", "f8e4m3fn", "f8e5m2", "f8e4m3fnuz", "f8e5m2fnuz", "f8e4m3b11fnuz"},
+    "f32": {"f32", "f16", "bf16", "f8e4m3fn", "f8e5m2", "f8e4m3fnuz", "f8e5m2fnuz", "f8e4m3b11fnuz"},
+    "f16": {"f16", "f8e4m3fn", "f8e5m2", "f8e4m3b11fnuz"},
+    "bf16": {"bf16", "f8e4m3fn", "f8e5m2"},
+}
+
+
+def contains(wide: str, narrow: str) -> bool:
+    """Whether every value of format ``narrow`` is one of format ``wide``."""
+    return wide == narrow or narrow in _WIDENINGS.get(wide, ())

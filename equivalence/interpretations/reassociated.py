@@ -1,0 +1,387 @@
+"""`reassociated`: a fingerprint that forgets the order of an accumulation, and nothing else (SEMANTICS §4).
+
+A word is a *face*: a value made by adding in dtype t is the sum in the ring of its terms' words, each times t's key.
+A value of one term is that term.  Any other operation *closes* its operands: it sees only a hash of the face.  So
+sums of the same closed terms in one dtype are equal in every order, while multiplication is opaque (a product is the
+product of closed words, which makes a dot one matrix product in the ring) and nothing ever cancels or distributes.
+Maxima and minima are multisets of terms in the same way.  Bits 62 and 63 hold what the face is a multiset under.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from equivalence.evaluator.lanes import NONE, SOME, Lanes, Planes
+from equivalence.fields import mersenne as ring
+from equivalence.fields.mersenne import MASK
+from equivalence.interpretations.base import Site, tag
+from equivalence.interpretations.exact import lossless
+from equivalence.interpretations.hashed import LITERAL, Hashed, Words, as_float
+
+KIND = np.uint64(3 << 62)
+SUM, MAX, MIN = np.uint64(1 << 62), np.uint64(2 << 62), np.uint64(3 << 62)
+_MULTISET = {"add": SUM, "max": MAX, "min": MIN}
+_COMBINE = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum,
+            "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}  # fmt: skip
+
+
+def _mark(words: Words) -> Words:
+    """What the face is a multiset under, as a small number that can be hashed."""
+    return (words & KIND) >> np.uint64(62)
+
+
+class Reassociated(Hashed):
+    """Fingerprints up to the order of accumulation."""
+
+    name = "reassociated"
+    plane = "reassociated"
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        self._negation = np.uint64(self.mixer.leaf(tag("negation"), "mask") & int(MASK))
+
+    # -- faces ---------------------------------------------------------------------------------------------------
+
+    def closed(self, lanes: Lanes) -> Words:
+        """The operand as others see it: a hash of its face; a literal zero is 0, so that products with it vanish."""
+        words = self.word(lanes)
+        sealed = self.mix("closed", words, _mark(words))
+        if lanes.literal != NONE and lanes.dtype.is_float:
+            zero = self.literal_is(lanes, 0.0)
+            if zero is not None:
+                sealed = np.where(zero, np.uint64(0), sealed)
+                self.assumed.add("the sign of zero: literal zeros were dropped from sums and products")
+        return sealed
+
+    def term_key(self, kind: str, lanes: Lanes) -> np.uint64:
+        return np.uint64(self.mixer.leaf(tag("face"), f"{kind}:{lanes.dtype}"))
+
+    def face(self, kind: str, lanes: Lanes, out: Lanes) -> Words:
+        """The operand's contribution to a multiset: its own terms, or itself times the key; literal neutrals are 0."""
+        words, mark = self.word(lanes), _MULTISET[kind]
+        scaled = ring.mul(words, self.term_key(kind, out))
+        is_face = (words & KIND) == mark
+        contribution = np.where(is_face, words & MASK, scaled) if is_face.any() else scaled
+        neutral = self._neutral(kind, lanes)
+        return contribution if neutral is None else np.where(neutral, np.uint64(0), contribution)
+
+    def _neutral(self, kind: str, lanes: Lanes) -> np.ndarray | None:
+        value = {"add": 0.0, "max": float("-inf"), "min": float("inf")}[kind]
+        mask = self.literal_is(lanes, value)
+        if mask is not None and kind == "add":
+            self.assumed.add("the sign of zero: literal zeros were dropped from sums and products")
+        return mask
+
+    def accumulate(self, kind: str, site: Site, out: Lanes, a: Lanes, b: Lanes) -> Planes:
+        """a (+|max|min) b as multisets; next to a neutral literal the other operand stays what it is."""
+        words = ring.add(self.face(kind, a, out), self.face(kind, b, out)) | _MULTISET[kind]
+        for mine, other in ((a, b), (b, a)):
+            words = self.replace(words, self._neutral(kind, mine), self.word(other))
+        for mine in (a, b):
+            words = self._absorbed(kind, mine, words)
+        return self.settle(site, out, (a, b), words)
+
+    def _absorbed(self, kind: str, lanes: Lanes, words: Words) -> Words:
+        """A literal infinity swallows every finite addend; -inf is the least, +inf the greatest."""
+        mask = self.where_literal(lanes, self.word(lanes))
+        if mask is None or not lanes.dtype.is_float:
+            return words
+        data = as_float(lanes.data)
+        swallow = {"add": np.isinf(data), "max": data == np.inf, "min": data == -np.inf}[kind]
+        swallow = swallow & mask
+        return np.where(swallow, self.word(lanes), words) if swallow.any() else words
+
+    # -- arithmetic ----------------------------------------------------------------------------------------------
+
+    def op_add(self, site: Site, out: Lanes, a: Lanes, b: Lanes) -> Planes:
+        if not out.dtype.is_float:
+            return self.generic(site, out, a, b, symmetric=True)
+        planes = self.accumulate("add", site, out, a, b)
+        return self._after_literal(site, out, a, b, planes)
+
+    def _after_literal(self, site: Site, out: Lanes, a: Lanes, b: Lanes, planes: Planes) -> Planes:
+        """Adding a nonzero finite literal is not accumulation: it closes the face."""
+        words = planes[self.plane]
+        for lanes in (a, b):
+            mask = self.where_literal(lanes, self.word(lanes))
+            if mask is None:
+                continue
+            data = as_float(lanes.data)
+            mask = mask & np.isfinite(data) & (data != 0) & ((words & LITERAL) == 0)
+            if mask.any():
+                closed = self.sym(f"add literal:{out.dtype}", self.closed(a), self.closed(b))
+                words = np.where(mask, closed, words)
+        return self.give(words)
+
+    def op_sub(self, site: Site, out: Lanes, a: Lanes, b: Lanes) -> Planes:
+        if not out.dtype.is_float:
+            return self.generic(site, out, a, b)
+        return self.op_add(site, out, a, self.negated(b))
+
+    def negated(self, b: Lanes) -> Lanes:
+        """-b as one term: an involution on closed words that no sum in the ring can undo."""
+        words = self.word(b)
+        single = (words & KIND) == 0
+        sealed = (
+            words & MASK
+            if single.all()
+            else np.where(single, words & MASK, self.mix("closed sum", words, _mark(words)))
+        )
+        negative = self._involution(sealed)
+        if b.literal != NONE:
+            literal = self.where_literal(b, words)
+            if literal is not None:
+                flipped = self.literal_word(-b.data, b) | LITERAL
+                negative = np.where(literal, flipped, negative)
+        with np.errstate(all="ignore"):
+            return b.replace(data=-b.data, planes={self.plane: negative})
+
+    def _involution(self, words: Words) -> Words:
+        """An invertible scramble, a mask, and the scramble undone: -(-x) = x, and x + (-x) is not zero."""
+        return unscramble((scramble(words) ^ self._negation) & MASK)
+
+    def op_neg(self, site: Site, out: Lanes, a: Lanes) -> Planes:
+        if not out.dtype.is_float:
+            return self.generic(site, out, a)
+        return self.give(self.word(self.negated(a)))
+
+    def op_mul(self, site: Site, out: Lanes, a: Lanes, b: Lanes) -> Planes:
+        if not out.dtype.is_float:
+            return self.generic(site, out, a, b, symmetric=True)
+        words = self._product(out, ring.mul(self.closed(a), self.closed(b)))
+        for factor, other in ((a, b), (b, a)):
+            words = self._times_literal(factor, other, words)
+        for lanes in (a, b):
+            zero = self.literal_is(lanes, 0.0)
+            if zero is not None:
+                words = np.where(zero, self.literal_word(np.zeros((1,) * words.ndim), out) | LITERAL, words)
+        return self.settle(site, out, (a, b), words)
+
+    def _product(self, out: Lanes, words: Words) -> Words:
+        return ring.mul(words, np.uint64(self.mixer.leaf(tag("product"), str(out.dtype))))
+
+    def _times_literal(self, factor: Lanes, other: Lanes, words: Words) -> Words:
+        """A literal +2^k scales every term of a sum alike; 1 is the case k = 0 for any face."""
+        power = self.power_of_two(factor)
+        if power is None:
+            return words
+        mask, exponent = power
+        mask = mask & ~np.signbit(as_float(factor.data))
+        kind = self.word(other) & KIND
+        mask = mask & ((kind == 0) | (kind == SUM) | (exponent == 0))
+        scaled = self.scaled(self.word(other), exponent) | kind
+        return np.where(mask, scaled, words) if mask.any() else words
+
+    def op_div(self, site: Site, out: Lanes, a: Lanes, b: Lanes) -> Planes:
+        if not out.dtype.is_float:
+            return self.generic(site, out, a, b, text=f"div {site.attrs['rounding']}")
+        words = self.mix(f"div:{out.dtype}", self.closed(a), self.closed(b))
+        power = self.power_of_two(b)
+        if power is not None:
+            mask, exponent = power
+            kind = self.word(a) & KIND
+            mask = mask & ~np.signbit(as_float(b.data)) & ((kind == 0) | (kind == SUM) | (exponent == 0))
+            words = np.where(mask, self.scaled(self.word(a), -exponent) | kind, words)
+        zero = self.literal_is(a, 0.0)
+        if zero is not None:
+            words = np.where(zero, self.literal_word(np.zeros((1,) * words.ndim), out) | LITERAL, words)
+        return self.settle(site, out, (a, b), words)
+
+    def op_fma(self, site: Site, out: Lanes, a: Lanes, b: Lanes, c: Lanes) -> Planes:
+        """An explicit fma has one rounding: its product is another term than the rounded one, unless it is exact."""
+        exact = product_is_exact(a, b, out)
+        words = self._product(out, ring.mul(self.closed(a), self.closed(b)))
+        if not exact:
+            words = self.mix("fused product", words)
+        product = out.replace(planes={self.plane: words}, literal=NONE)
+        return self.settle(site, out, (a, b, c), self.op_add(site, out, product, c)[self.plane])
+
+    def op_max(self, site: Site, out: Lanes, a: Lanes, b: Lanes) -> Planes:
+        if not out.dtype.is_float:
+            return self.generic(site, out, a, b, symmetric=True)
+        return self.accumulate(site.name, site, out, a, b)
+
+    op_min = op_max
+
+    def op_math(self, site: Site, out: Lanes, *args: Lanes) -> Planes:
+        """The implementation is a freedom of its own (listed by the evaluator): it is not part of the name."""
+        fn = site.attrs["fn"]
+        words = self.mix(f"{fn}:{out.dtype}", *(self.closed(a) for a in args))
+        if fn in ("exp", "exp2"):
+            for value, result in ((float("-inf"), 0.0), (0.0, 1.0)):
+                mask = self.literal_is(args[0], value)
+                if mask is not None:
+                    known = self.literal_word(np.full((1,) * words.ndim, result), out) | LITERAL
+                    words = np.where(mask, known, words)
+        return self.settle(site, out, args, words)
+
+    def generic(self, site: Site, out: Lanes, *args: Lanes, text: str = "", symmetric: bool = False) -> Planes:
+        """As Hashed.generic, on closed operands (integers have no faces)."""
+        integer = self.ring_integer(site, out, args)
+        if integer is not None:
+            return self.settle(site, out, args, integer)
+        text = f"{text or site.name}:{out.dtype if out.dtype.kind != 'bool' else args[0].dtype}"
+        words = [self._sealed(a) for a in args]
+        mixed = self.sym(text, *words) if symmetric else self.mix(text, *words)
+        return self.settle(site, out, args, mixed)
+
+    def _sealed(self, lanes: Lanes) -> Words:
+        """Closed without the zero rule: in a comparison or a select a literal zero is a value like any other."""
+        words = self.word(lanes)
+        return self.mix("closed", words, _mark(words)) if lanes.dtype.is_float else words
+
+    def op_cast(self, site: Site, out: Lanes, a: Lanes) -> Planes:
+        """Lossless widening keeps a term; a sum is closed in the dtype it was added in."""
+        if not lossless(a, out, site):
+            return self.generic(site, out, a, text=self.cast_text(site, out, a))
+        words = self.word(a)
+        many = (words & KIND) != 0
+        if a.dtype is out.dtype or not many.any():
+            return self.give(words)
+        return self.give(np.where(many, self.mix(f"widened sum:{a.dtype}", words, _mark(words)), words))
+
+    # -- accumulation --------------------------------------------------------------------------------------------
+
+    def op_reduce(self, site: Site, out: Lanes, x: Lanes) -> Planes:
+        axis, combine = site.attrs["axis"] + 1, site.attrs["combine"]
+        full = x.replace(
+            planes={self.plane: self.full_axis(self.word(x), x.shape, axis)},
+            data=self.full_axis(x.data, x.shape, axis),
+        )
+        words = self.word(full)
+        if not out.dtype.is_float:
+            if out.dtype.kind != "bool" and combine in ("add", "mul"):
+                return self.give(ring.sum_axis(words, axis) if combine == "add" else ring.prod_axis(words, axis))
+            return self.give(self.unordered_set(f"reduce {combine}:{out.dtype}", words, axis))
+        if combine not in _MULTISET:
+            return self.give(self.unordered_set(f"reduce {combine}:{out.dtype}", self._sealed(full), axis))
+        return self.give(self._folded(combine, full, out, axis))
+
+    def _folded(self, combine: str, x: Lanes, out: Lanes, axis: int) -> Words:
+        """The multiset of all lanes; where only one lane is not neutral, that lane itself."""
+        words = self.word(x)
+        if words.shape[axis] == 1:
+            return words.squeeze(axis)
+        neutral = self._neutral(combine, x)
+        total = ring.sum_axis(self.face(combine, x, out), axis) | _MULTISET[combine]
+        total = self._absorbed_axis(combine, x, total, axis)
+        if neutral is None:
+            return total
+        shape = np.broadcast_shapes(words.shape, neutral.shape)
+        active = ~np.broadcast_to(neutral, shape)
+        which = np.expand_dims(np.argmax(active, axis=axis), axis)
+        single = np.take_along_axis(np.broadcast_to(words, shape), which, axis).squeeze(axis)
+        alive = active.sum(axis=axis)
+        return np.where(alive <= 1, single, total)
+
+    def _absorbed_axis(self, kind: str, x: Lanes, total: Words, axis: int) -> Words:
+        literal = self.where_literal(x, self.word(x))
+        if literal is None:
+            return total
+        data = as_float(x.data)
+        swallow = {"add": np.isinf(data), "max": data == np.inf, "min": data == -np.inf}[kind] & literal
+        if not swallow.any():
+            return total
+        which = np.expand_dims(np.argmax(swallow, axis=axis), axis)
+        words = np.broadcast_to(self.word(x), np.broadcast_shapes(self.word(x).shape, swallow.shape))
+        return np.where(swallow.any(axis=axis), np.take_along_axis(words, which, axis).squeeze(axis), total)
+
+    def op_scan(self, site: Site, out: Lanes, x: Lanes) -> Planes:
+        """Prefix by prefix as reduce."""
+        axis, combine = site.attrs["axis"] + 1, site.attrs["combine"]
+        n, reverse = x.shape[site.attrs["axis"]], site.attrs["reverse"]
+        words = np.moveaxis(self.full_axis(self.word(x), x.shape, axis), axis, 0)
+        data = np.moveaxis(self.full_axis(x.data, x.shape, axis), axis, 0)
+        order = range(n - 1, -1, -1) if reverse else range(n)
+        steps: dict[int, Words] = {}
+        running: Lanes | None = None
+        for i in order:
+            here = x.replace(data=data[i], planes={self.plane: words[i]}, shape=out.shape)
+            running = here if running is None else self._step(combine, site, out, running, here)
+            steps[i] = self.word(running)
+        return self.give(np.moveaxis(np.stack([steps[i] for i in range(n)]), 0, axis))
+
+    def _step(self, combine: str, site: Site, out: Lanes, running: Lanes, here: Lanes) -> Lanes:
+        attrs = {"rounding": "rne", "nan": site.attrs["nan"]}
+        with np.errstate(all="ignore"):
+            data = _COMBINE[combine](running.data, here.data)
+        result = out.replace(data=data, literal=min(running.literal, here.literal, SOME))
+        planes = getattr(self, f"op_{combine}")(Site(combine, attrs), result, running, here)
+        return result.replace(planes=planes)
+
+    def op_dot(self, site: Site, out: Lanes, a: Lanes, b: Lanes, *acc: Lanes) -> Planes:
+        """The sum of the products of closed operands: one matrix product in the ring."""
+        rank = len(a.shape)
+        rows = self.full_axis(self.full_axis(self._factor(site, out, a), a.shape, rank), a.shape, rank - 1)
+        columns = self.full_axis(self.full_axis(self._factor(site, out, b), b.shape, rank - 1), b.shape, rank)
+        words = ring.matmul(rows, columns)
+        if not out.dtype.is_float:
+            return self.give(words if not acc else ring.add(words, self.word(acc[0])))
+        words = self._product(out, words)
+        if site.attrs["product"] == "fused" and not product_is_exact(a, b, out):
+            words = self.mix("fused dot", words)
+        if a.shape[-1] > 1 or acc:
+            words = ring.mul(words, self.term_key("add", out)) | SUM
+        if not acc:
+            return self.give(words)
+        total = out.replace(planes={self.plane: words}, literal=NONE)
+        return self.accumulate("add", Site("add", {"rounding": "rne"}), out.replace(literal=NONE), total, acc[0])
+
+    def _factor(self, site: Site, out: Lanes, x: Lanes) -> Words:
+        if not x.dtype.is_float:
+            return self.word(x)
+        words = self.closed(x)
+        precision = site.attrs["precision"]
+        if precision == "ieee" or precision_keeps(precision, x.fits or x.dtype):
+            return words
+        rounded = self.mix(f"operand rounded to {precision}", words)
+        return np.where(words == 0, words, rounded)
+
+    def multi_reduce(self, site: Site, outs: Sequence[Lanes], args: Sequence[Lanes], extra: Any) -> list[Planes]:
+        axis, combine = site.attrs["axis"] + 1, site.attrs["combine"]
+        value = self._folded("max" if combine == "argmax" else "min", self._full(args[0], axis), outs[0], axis)
+        text = f"{combine} {site.attrs['tie']}"
+        keys = self.axis_word(text, self._sealed(self._full(args[0], axis)), axis)
+        places = self.axis_word(text + " index", self.word(self._full(args[1], axis)), axis)
+        return [self.give(value), self.give(self.mix(text, keys, places))]
+
+    def _full(self, x: Lanes, axis: int) -> Lanes:
+        return x.replace(
+            planes={self.plane: self.full_axis(self.word(x), x.shape, axis)},
+            data=self.full_axis(x.data, x.shape, axis),
+        )
+
+
+def product_is_exact(a: Lanes, b: Lanes, out: Lanes) -> bool:
+    """Whether every product of the two is a value of ``out``'s format: f16 or f8 operands in f32, f32 in f64."""
+    narrow = {"f16", "f8e4m3fn", "f8e5m2", "f8e4m3fnuz", "f8e5m2fnuz", "f8e4m3b11fnuz"}
+    names = {(x.fits or x.dtype).name for x in (a, b)}
+    return (out.dtype.name == "f32" and names <= narrow) or (out.dtype.name == "f64" and names <= narrow | {"bf16"})
+
+
+def precision_keeps(precision: str, dt: Any) -> bool:
+    """Whether rounding a dot's operands of format ``dt`` to ``precision`` changes nothing."""
+    kept = {"f16", "bf16", "f8e4m3fn", "f8e5m2", "f8e4m3fnuz", "f8e5m2fnuz", "f8e4m3b11fnuz"}
+    return dt.name in kept if precision in ("tf32", "tf32x3") else dt.name in kept - {"f16"}
+
+
+_ODD = 0x1D8E4E27C47D124F & int(MASK) | 1
+_INVERSE = pow(_ODD, -1, 1 << 61)
+
+
+def scramble(words: Words) -> Words:
+    """An invertible map of 61-bit words (odd multiplication modulo 2^61 and a shift)."""
+    x = ((words & MASK) * np.uint64(_ODD)) & MASK
+    return x ^ (x >> np.uint64(31))
+
+
+def unscramble(words: Words) -> Words:
+    """The inverse of scramble."""
+    x = words ^ (words >> np.uint64(31))
+    return (x * np.uint64(_INVERSE)) & MASK
+
+
+__all__ = ["Reassociated", "product_is_exact"]
