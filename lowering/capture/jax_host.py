@@ -16,7 +16,7 @@ import numpy as np
 
 from lowering.capture.jax_pallas import instrumented_pallas
 from lowering.capture.jax_trace import ArraySpec, JaxTrace
-from lowering.errors import UsageError, Unsupported
+from lowering.errors import Unsupported, UsageError
 
 
 def capture_jax(
@@ -163,9 +163,7 @@ def _lower(jax: Any, target: Callable[..., Any], inputs: Named) -> Any:
         raise Unsupported(f"jax itself: {error}", hint="jax cannot lower this for the CPU") from error
 
 
-def _trace(
-    jax: Any, lowered: Any, inputs: Named, outputs: Callable[[Any], list[str]], notes: list[str]
-) -> JaxTrace:
+def _trace(jax: Any, lowered: Any, inputs: Named, outputs: Callable[[Any], list[str]], notes: list[str]) -> JaxTrace:
     options = {
         "jax": jax.__version__,
         "default_matmul_precision": str(jax.config.jax_default_matmul_precision),

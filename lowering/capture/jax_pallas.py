@@ -26,7 +26,9 @@ def instrumented_pallas(notes: list[str]) -> Iterator[None]:
         from jax._src.pallas import hlo_interpreter, pallas_call, primitives
         from jax._src.state import discharge
     except ImportError as error:
-        raise UsageError(f"this version of jax has another Pallas interpreter ({error}); use jax>=0.10,<0.11") from error
+        raise UsageError(
+            f"this version of jax has another Pallas interpreter ({error}); use jax>=0.10,<0.11"
+        ) from error
     assert hlo_interpreter.primitives is primitives, "the interpreter reads uninitialized_value from this module"
     with ExitStack() as patches:
         swap = patches.enter_context

@@ -20,7 +20,7 @@ from lowering.ir.types import DTYPES, TensorType
 _TOKEN = re.compile(
     r"""\s*(?: (?P<string>"(?:[^"\\]|\\.)*")
              | (?P<value>%[\w.]+)
-             | (?P<number>-?(?:inf|nan)\b|-?\d[\d.]*(?:e[+-]?\d+)?)
+             | (?P<number>-?(?:inf|nan)\b(?!\s*=)|-?\d[\d.]*(?:e[+-]?\d+)?)
              | (?P<word>[A-Za-z_]\w*)
              | (?P<mark>[(){}\[\]<>,:=@^]) )""",
     re.VERBOSE,

@@ -11,6 +11,12 @@ from lowering.frontends.stablehlo.types import element_type
 from lowering.ir.types import BOOL, DType
 
 
+def attribute(operation: Any, name: str) -> Any | None:
+    """The attribute called ``name``, or None."""
+    attributes = operation.attributes
+    return attributes[name] if name in attributes else None  # noqa: SIM401  (an MLIR map, not a dict)
+
+
 def ints(attribute: Any) -> tuple[int, ...]:
     """An array<i64: ...> or a dense integer attribute, flattened."""
     from jaxlib.mlir import ir

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lowering.errors import InternalError, Span, Unsupported
-from lowering.frontends.stablehlo.attributes import ints
+from lowering.frontends.stablehlo.attributes import attribute, ints
 from lowering.frontends.stablehlo.folding import FoldingBuilder
 from lowering.frontends.stablehlo.types import tensor_type
 from lowering.ir.program import Value
@@ -49,8 +49,7 @@ class Node:
 
     def attr(self, name: str) -> Any | None:
         """The MLIR attribute, or None."""
-        attributes = self.op.operation.attributes
-        return attributes[name] if name in attributes else None
+        return attribute(self.op.operation, name)
 
     def ints(self, name: str, default: Sequence[int] = ()) -> tuple[int, ...]:
         """An integer-list attribute; ``default`` when absent."""

@@ -24,7 +24,7 @@ def _context() -> tuple[Any, Any]:
     try:
         from jaxlib.mlir import ir
         from jaxlib.mlir._mlir_libs import _jax_mlir_ext
-        from jaxlib.mlir.dialects import chlo, func, stablehlo  # noqa: F401  (func: registers its op classes)
+        from jaxlib.mlir.dialects import chlo, func, sdy, stablehlo  # noqa: F401  (func: registers its op classes)
     except ImportError as error:
         raise UsageError("reading StableHLO needs jaxlib: pip install 'jaxlib>=0.10,<0.11'") from error
     context, registry = ir.Context(), ir.DialectRegistry()
@@ -33,6 +33,7 @@ def _context() -> tuple[Any, Any]:
     context.load_all_available_dialects()
     stablehlo.register_dialect(context)
     chlo.register_dialect(context)
+    sdy.register_dialect(context)
     return ir, context
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from lowering.errors import UNKNOWN_SPAN, Span, UsageError, Unsupported
+from lowering.errors import UNKNOWN_SPAN, Span, Unsupported, UsageError
 from lowering.frontends.stablehlo import ops  # noqa: F401  (fills HANDLERS)
 from lowering.frontends.stablehlo.folding import FoldingBuilder
 from lowering.frontends.stablehlo.node import HANDLERS, Node

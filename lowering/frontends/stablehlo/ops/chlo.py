@@ -74,5 +74,3 @@ def _constant_like(node: Node) -> Value:
     attribute = node.attr("value")
     value = ir.FloatAttr(attribute).value if node.type.dtype.is_float else int(attribute.value)
     return node.b.like(value, node.operands[0])
-
-

@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from lowering.frontends.stablehlo.attributes import dense
-from lowering.ir.program import Value
+from lowering.frontends.stablehlo.attributes import attribute, dense
 from lowering.ir.types import BOOL, DType
 
 Tree = tuple[Any, ...]
@@ -89,7 +88,7 @@ def _label(operation: Any) -> str:
     if operation.name != "stablehlo.compare":
         return _NAMED.get(operation.name, operation.name.removeprefix("stablehlo."))
     pred = stablehlo.ComparisonDirectionAttr(operation.attributes["comparison_direction"]).value.lower()
-    kind = operation.attributes["compare_type"] if "compare_type" in operation.attributes else None
+    kind = attribute(operation, "compare_type")
     total = kind is not None and stablehlo.ComparisonTypeAttr(kind).value == "TOTALORDER"
     return f"total_{pred}" if total else pred
 
@@ -112,7 +111,3 @@ def neutral(combine: str, dt: DType) -> bool | int | float:
 def same(known: Any, wanted: Any) -> bool:
     """Whether a known literal is that number."""
     return known is not None and known == wanted
-
-
-def element(values: list[Value]) -> DType:
-    return values[0].type.dtype

@@ -45,9 +45,7 @@ def _position(items: Sequence[int], item: int) -> int | None:
 class IndexGrid:
     """Index arrays of ``shape`` whose dimensions ``batch`` are those of ``starts`` without its index vector."""
 
-    def __init__(
-        self, b: Builder, starts: Value, vector: int, shape: Sequence[int], batch: Sequence[int]
-    ) -> None:
+    def __init__(self, b: Builder, starts: Value, vector: int, shape: Sequence[int], batch: Sequence[int]) -> None:
         self.b, self.vector, self.shape, self.batch = b, vector, tuple(shape), tuple(batch)
         # a narrow or unsigned index would not hold the arithmetic that follows
         self.starts = starts if starts.type.dtype in (I32, I64) else b.cast(starts, I64)

@@ -80,7 +80,10 @@ def _dot_general(node: Node) -> Value:
 def _arranged(
     b: Builder, x: Value, batching: Sequence[int], contracting: Sequence[int], *, last: bool
 ) -> tuple[list[int], list[int], Value]:
-    """Batch and free extents, and x as [batch, free, K] (``last``) or [batch, K, free]; no batch axis when there is none."""
+    """Batch and free extents, and x as [batch, free, K] (``last``) or [batch, K, free].
+
+    There is no batch axis when nothing is batched.
+    """
     free = [d for d in range(x.type.rank) if d not in (*batching, *contracting)]
     perm = (*batching, *free, *contracting) if last else (*batching, *contracting, *free)
     if perm != tuple(range(x.type.rank)):

@@ -1,4 +1,4 @@
-"""Random bits that the backend's generator makes.  jax's default threefry needs none of this: it is plain integer ops."""
+"""Random bits made by the backend's generator.  jax's default threefry needs none of this: it is integer ops."""
 
 from __future__ import annotations
 

@@ -49,9 +49,7 @@ def _indices(node: Node, base: tuple[int, ...], starts: Value, shape: tuple[int,
     return [_along(node, grid, dims, d, offset_of.get(d), fits) for d in range(len(base))]
 
 
-def _along(
-    node: Node, grid: IndexGrid, dims: Any, d: int, offset: int | None, fits: Value | None
-) -> Value:
+def _along(node: Node, grid: IndexGrid, dims: Any, d: int, offset: int | None, fits: Value | None) -> Value:
     mapped, batching = list(dims.scattered_dims_to_operand_dims), list(dims.input_batching_dims)
     index = grid.along(
         d,

@@ -46,9 +46,7 @@ class Windows:
     def counts(self, padded: tuple[int, ...]) -> tuple[int, ...]:
         """How many windows fit along each dimension."""
         reach = (1 + (s - 1) * d for s, d in zip(self.size, self.dilation, strict=True))
-        return tuple(
-            max(0, (n - r) // step + 1) for n, r, step in zip(padded, reach, self.stride, strict=True)
-        )
+        return tuple(max(0, (n - r) // step + 1) for n, r, step in zip(padded, reach, self.stride, strict=True))
 
     def patches(self, b: Builder, x: Value) -> Value:
         """[counts..., lanes of the window in row-major order] of an already padded x."""
