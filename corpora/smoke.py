@@ -1,7 +1,8 @@
 """Runs every pair on CPU (Triton through its interpreter) and checks that its label is right.
 
-Independent of irverify: a.py is compared with a float64 formula from truth.py and with b.py. A `different` pair must
-disagree on the witness named in truth.py; `bitwise` pairs must agree to the bit; every other pair within a loose tolerance.
+Independent of irverify: a.py must meet a float64 formula from truth.py, and b.py must stand to a.py as labelled.
+A `different` pair must disagree on the witness named in truth.py, `bitwise` pairs must agree to the bit, `undecided`
+ones disagree, all others agree within a loose tolerance.
 Usage: python corpora/smoke.py [--table] [name ...]
 """
 
@@ -13,19 +14,23 @@ import re
 import sys
 import time
 import tomllib
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Callable
+from typing import Any
 
 os.environ["TRITON_INTERPRET"] = "1"
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 HERE = Path(__file__).resolve().parent
-DTYPES = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64", "i8": "int8", "i32": "int32", "i64": "int64"}
 SPEC = re.compile(r"(?P<dtype>\w+)\[(?P<dims>[\d,]*)\](?: in \[(?P<low>-?\d+),(?P<high>-?\d+)\))?")
+DTYPES = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "i8": "int8", "i32": "int32", "i64": "int64"}
+TOLERANCE = {"float16": 1e-2, "bfloat16": 6e-2, "float32": 2e-4}
+LOSSY = 20  # tolerances granted to a pair with a finding: the same real function, accuracy lost
 SLACK = 4096  # finite garbage behind every input: an out-of-bounds read gives a wrong number, not a crash
-TOLERANCE = {"float16": 1e-2, "bfloat16": 6e-2, "float32": 2e-4, "float64": 1e-9}
-LOSSY = 20  # tolerances granted to a pair with a finding: same real function, accuracy lost
+FRAMEWORKS = {"pallas": "Pallas", "triton": "Triton", "jax": "jnp", "torch": "PyTorch"}
 
 
 def pairs() -> list[str]:
@@ -48,6 +53,45 @@ def load(path: Path) -> ModuleType:
     return module
 
 
+@dataclass(frozen=True)
+class Pair:
+    """A pair with both sides imported."""
+
+    name: str
+    want: dict[str, Any]
+    a: ModuleType
+    b: ModuleType
+
+    @classmethod
+    def open(cls, name: str) -> Pair:
+        """Imports the pair of that name."""
+        return cls(name, expectation(name), load(HERE / name / "a.py"), load(HERE / name / "b.py"))
+
+    def shared(self, function: str) -> Callable[[], list[Any]] | None:
+        """get_inputs or get_init_inputs, from whichever side has it."""
+        return next((getattr(m, function) for m in (self.a, self.b) if hasattr(m, function)), None)
+
+    def inputs(self, seed: int) -> list[Any]:
+        """Inputs from get_inputs, else random ones as declared; turned into the witness of a `different` pair."""
+        import torch
+        from truth import WITNESS
+
+        torch.manual_seed(seed)
+        make = self.shared("get_inputs")
+        drawn = make() if make else [draw(s, 17 * seed + i) for i, s in enumerate(self.want["inputs"])]
+        return WITNESS.get(self.name, lambda same: same)(drawn)
+
+    def run(self, side: str, inputs: list[Any]) -> list[Any]:
+        """What a side returns, then what it left in its inputs, as torch tensors."""
+        module: ModuleType = getattr(self, side)
+        init = self.shared("get_init_inputs")
+        subject = entry(module, self.want.get(f"entry_{side}"), init() if init else [])
+        given = [to_jax(x) for x in inputs] if is_jax(module) else [guarded(x) for x in inputs]
+        got = subject(*given)
+        got = [] if got is None else list(got) if isinstance(got, tuple | list) else [got]
+        return [to_torch(x) for x in got + given]
+
+
 def entry(module: ModuleType, name: str | None, init: list[Any]) -> Callable[..., Any]:
     """The subject: the named function, a KernelBench model, or the one public function the file defines."""
     import torch
@@ -58,27 +102,13 @@ def entry(module: ModuleType, name: str | None, init: list[Any]) -> Callable[...
         if hasattr(module, model):
             torch.manual_seed(0)
             return getattr(module, model)(*init)
-    own = [f for n, f in vars(module).items() if callable(f) and getattr(f, "__module__", "") == module.__name__
-           and not n.startswith(("_", "get_")) and type(f).__name__ not in ("InterpretedFunction", "JITFunction")]
+    own = [f for n, f in vars(module).items() if not n.startswith(("_", "get_")) and _defined_in(f, module)]
     assert len(own) == 1, f"{module.__file__}: name the entry, one of {own}"
     return own[0]
 
 
-def draw(spec: str, seed: int) -> Any:
-    """A random tensor for `f32[37,130]` or `i64[5] in [0,130)`, at the front of a larger buffer."""
-    import torch
-
-    found = SPEC.fullmatch(spec)
-    assert found, f"bad input {spec!r}"
-    dtype = getattr(torch, DTYPES[found["dtype"]])
-    shape = [int(d) for d in found["dims"].split(",") if d]
-    count = int(torch.tensor(shape).prod()) + SLACK
-    generator = torch.Generator().manual_seed(seed)
-    if found["low"]:
-        flat = torch.randint(int(found["low"]), int(found["high"]), (count,), generator=generator).to(dtype)
-    else:
-        flat = torch.randn(count, generator=generator).to(dtype)
-    return flat[: count - SLACK].view(shape)
+def _defined_in(value: Any, module: ModuleType) -> bool:
+    return isinstance(value, type(_defined_in)) and value.__module__ == module.__name__
 
 
 def is_jax(module: ModuleType) -> bool:
@@ -86,42 +116,40 @@ def is_jax(module: ModuleType) -> bool:
     return hasattr(module, "jnp") or hasattr(module, "jax")
 
 
-def outputs(module: ModuleType, name: str | None, inputs: list[Any], init: list[Any]) -> list[Any]:
-    """Runs one side on copies of the inputs; the outputs and the inputs it may have written, as torch tensors."""
+def draw(spec: str, seed: int) -> Any:
+    """A random tensor for `f32[37,130]` or `i64[5] in [0,130)`."""
     import torch
 
-    if is_jax(module):
-        got = entry(module, name, init)(*[_to_jax(x) for x in inputs])
-        written = inputs
-    else:
-        written = [_copy(x) for x in inputs]
-        got = entry(module, name, init)(*written)
-    got = [] if got is None else list(got) if isinstance(got, tuple | list) else [got]
-    written = [x for x in written if isinstance(x, torch.Tensor)]
-    return [_to_torch(x) for x in got] + written
+    found = SPEC.fullmatch(spec)
+    assert found, f"bad input {spec!r}"
+    dtype = getattr(torch, DTYPES[found["dtype"]])
+    shape = [int(d) for d in found["dims"].split(",") if d]
+    generator = torch.Generator().manual_seed(seed)
+    if found["low"]:
+        return torch.randint(int(found["low"]), int(found["high"]), shape, generator=generator).to(dtype)
+    return torch.randn(shape, generator=generator).to(dtype)
 
 
-def _copy(x: Any) -> Any:
-    """A copy of a tensor that keeps finite garbage behind it."""
+def guarded(x: Any) -> Any:
+    """A copy at the front of a larger buffer of threes."""
     import torch
 
-    if not isinstance(x, torch.Tensor):
-        return x
-    flat = torch.full((x.numel() + SLACK,), 3, dtype=x.dtype)
-    view = flat[: x.numel()].view(x.shape)
+    view = torch.full((x.numel() + SLACK,), 3, dtype=x.dtype)[: x.numel()].view(x.shape)
     view.copy_(x)
     return view
 
 
-def _to_jax(x: Any) -> Any:
+def to_jax(x: Any) -> Any:
     """A torch tensor as a jax array; bf16 goes through f32, exactly."""
     import jax.numpy as jnp
     import torch
 
-    return jnp.asarray(x.float().numpy(), dtype=jnp.bfloat16) if x.dtype == torch.bfloat16 else jnp.asarray(x.numpy())
+    if x.dtype == torch.bfloat16:
+        return jnp.asarray(x.float().numpy(), dtype=jnp.bfloat16)
+    return jnp.asarray(x.numpy())
 
 
-def _to_torch(x: Any) -> Any:
+def to_torch(x: Any) -> Any:
     """A jax array as a torch tensor; bf16 goes through f32, exactly."""
     import numpy as np
     import torch
@@ -134,100 +162,105 @@ def _to_torch(x: Any) -> Any:
 
 
 def coarsest(tensors: list[Any]) -> float:
-    """The tolerance of the coarsest float dtype among the tensors."""
-    return max(TOLERANCE.get(str(getattr(t, "dtype", "")).removeprefix("torch."), 0.0) for t in tensors)
+    """The tolerance of the coarsest float dtype among the tensors; next to nothing where all are integers."""
+    return max(TOLERANCE.get(str(t.dtype).removeprefix("torch."), 1e-9) for t in tensors)
 
 
 def gap(left: list[Any], right: list[Any], tolerance: float) -> float:
-    """The largest difference in units of the coarsest float's tolerance; infinite where shapes, dtypes or NaNs disagree."""
+    """The largest difference in tolerances; infinite where shapes, dtypes or the places of NaN and inf disagree."""
     import torch
 
     worst = 0.0
     for a, b in zip(left, right, strict=True):
         if a.shape != b.shape or a.dtype != b.dtype:
             return float("inf")
-        if torch.equal(a, b):
-            continue
         x, y = a.double(), b.double()
         if not torch.equal(x.isfinite(), y.isfinite()):
             return float("inf")
         x, y = x.nan_to_num(), y.nan_to_num()
-        unit = max(tolerance, 1e-9) * (0.1 + torch.maximum(x.abs(), y.abs()))
+        unit = tolerance * (0.1 + torch.maximum(x.abs(), y.abs()))
         worst = max(worst, float(((x - y).abs() / unit).max()))
     return worst
 
 
+def off_truth(pair: Pair, inputs: list[Any], got: list[Any]) -> float:
+    """How far the outputs are from the float64 formula, in tolerances; zero where there is no formula."""
+    import torch
+    from truth import TRUTH
+
+    if pair.name not in TRUTH:
+        return 0.0
+    true = TRUTH[pair.name](*[x.double() if x.is_floating_point() else x for x in inputs])
+    true = [true] if isinstance(true, torch.Tensor) else list(true)
+    got = got[: len(true)]
+    return gap([t.to(g.dtype) for t, g in zip(true, got, strict=True)], got, coarsest(inputs + got))
+
+
+def misjudged(pair: Pair, far: float) -> bool:
+    """Whether a distance between the sides, in tolerances, contradicts the label."""
+    verdict = pair.want["verdict"]
+    if verdict in ("different", "undecided"):
+        return far <= 1
+    if verdict == "bitwise":
+        return far != 0
+    return far > (LOSSY if "finding" in pair.want else 1)
+
+
 def check(name: str) -> str:
     """Why the label of a pair is wrong, or an empty string."""
-    import torch
-    from truth import TRUTH, WITNESS
-
-    torch.use_deterministic_algorithms(True)  # fills torch.empty with NaN: an unwritten output shows
-    want = expectation(name)
-    a, b = load(HERE / name / "a.py"), load(HERE / name / "b.py")
-    make = next((m.get_inputs for m in (a, b) if hasattr(m, "get_inputs")), None)
-    init = next((m.get_init_inputs() for m in (a, b) if hasattr(m, "get_init_inputs")), [])
-    different = want["verdict"] == "different"
-    for seed in range(1 if different else 3):
-        torch.manual_seed(seed)
-        inputs = make() if make else [draw(s, 17 * seed + i) for i, s in enumerate(want["inputs"])]
-        if different and name in WITNESS:
-            inputs = WITNESS[name](inputs)
-        out_a = outputs(a, want.get("entry_a"), inputs, init)
-        out_b = outputs(b, want.get("entry_b"), inputs, init)
-        tolerance = coarsest(inputs + out_a)
-        if name in TRUTH:
-            true = TRUTH[name](*[x.double() if isinstance(x, torch.Tensor) and x.is_floating_point() else x for x in inputs])
-            true = [t.to(o.dtype) for t, o in zip(true if isinstance(true, tuple) else (true,), out_a)]
-            if (far := gap(true, out_a[: len(true)], tolerance)) > 1:
-                return f"a.py is {far:.3g} tolerances from the float64 formula"
-        far = gap(out_a, out_b, tolerance)
-        if different and far <= 1:
-            return f"labelled different, yet the witness shows {far:.3g} tolerances"
-        if want["verdict"] == "bitwise" and far != 0:
-            return f"labelled bitwise, yet {far:.3g} tolerances apart"
-        if want["verdict"] == "undecided" and far <= 1:
-            return "labelled undecided, yet the sides agree"
-        if want["verdict"] in ("reassociated", "real", "close") and far > (LOSSY if "finding" in want else 1):
-            return f"labelled {want['verdict']}, yet {far:.3g} tolerances apart"
-    return _check_culprit(name, want) if different else ""
+    pair = Pair.open(name)
+    for seed in range(3):
+        inputs = pair.inputs(seed)
+        a, b = pair.run("a", inputs), pair.run("b", inputs)
+        if (far := off_truth(pair, inputs, a)) > 1:
+            return f"a.py is {far:.3g} tolerances from the float64 formula"
+        if misjudged(pair, far := gap(a, b, coarsest(inputs + a))):
+            return f"labelled {pair.want['verdict']}, yet {far:.3g} tolerances apart"
+    return stale_culprit(name, pair.want)
 
 
-def _check_culprit(name: str, want: dict[str, Any]) -> str:
-    """Whether the culprit's line still reads as recorded."""
+def stale_culprit(name: str, want: dict[str, Any]) -> str:
+    """Says so when the culprit's line no longer reads as recorded; a `different` pair must have a culprit."""
+    if want["verdict"] != "different":
+        return ""
     culprit = want["culprit"]
-    lines = (HERE / name / culprit["file"]).read_text().splitlines()
-    found = lines[culprit["line"] - 1].strip()
+    found = (HERE / name / culprit["file"]).read_text().splitlines()[culprit["line"] - 1].strip()
     return "" if found == culprit["code"] else f"culprit: line {culprit['line']} reads {found!r}"
 
 
-def language(path: Path) -> str:
-    """The framework a side is written in."""
+def framework(path: Path) -> str:
+    """What a side is written in."""
     text = path.read_text()
-    kinds = {"pallas": "Pallas", "triton": "Triton", "jax": "jnp", "torch": "PyTorch"}
-    kind = next(v for k, v in kinds.items() if re.search(rf"^(import|from) .*\b{k}\b", text, re.M))
-    return kind + " Model" if "class Model" in text else kind
+    kind = next(v for k, v in FRAMEWORKS.items() if re.search(rf"^(import|from) .*\b{k}\b", text, re.M))
+    return f"{kind} Model" if "(nn.Module)" in text else kind
 
 
 def table() -> str:
     """The README's table."""
-    rows = ["| name | a | b | verdict | bug |", "|---|---|---|---|---|"]
+    rows = ["| name | a | b | verdict | culprit | bug |", "|---|---|---|---|---|---|"]
     for name in pairs():
         want = expectation(name)
-        culprit = want.get("culprit", {})
-        bug = " ".join(filter(None, (culprit.get("what", ""), want.get("bug", ""))))
-        verdict = want["verdict"] + (f", {want['finding']}" if "finding" in want else "")
-        rows.append(f"| {name} | {language(HERE / name / 'a.py')} | {language(HERE / name / 'b.py')} | {verdict} | {bug} |")
+        verdict = ", ".join(filter(None, (want["verdict"], want.get("finding"))))
+        sides = [framework(HERE / name / side) for side in ("a.py", "b.py")]
+        cells = [name, *sides, verdict, want.get("culprit", {}).get("what", ""), want.get("bug", "")]
+        rows.append("| " + " | ".join(cells) + " |")
     return "\n".join(rows)
 
 
 def main(arguments: list[str]) -> int:
-    """Checks the named pairs, or all; returns the exit code."""
+    """Checks the named pairs, or all; gives the exit code."""
     if "--table" in arguments:
         print(table())
         return 0
+    import torch
+
+    torch.use_deterministic_algorithms(True)  # fills torch.empty with NaN: an unwritten output shows
+    warnings.simplefilter("ignore", RuntimeWarning)  # NaN and overflow are what some pairs are about
     sys.path.insert(0, str(HERE))
     failures = 0
+    if not arguments and table() not in (HERE / "README.md").read_text():
+        failures += 1
+        print("FAIL README.md: its table is stale, see --table")
     for name in arguments or pairs():
         start = time.monotonic()
         try:
@@ -235,7 +268,7 @@ def main(arguments: list[str]) -> int:
         except Exception as error:
             problem = f"{type(error).__name__}: {error}"
         failures += bool(problem)
-        print(f"{'FAIL' if problem else 'ok  '} {name} ({time.monotonic() - start:.1f} s) {problem}", flush=True)
+        print(f"{'FAIL' if problem else 'ok'} {name} ({time.monotonic() - start:.1f} s) {problem}".rstrip(), flush=True)
     print(f"{failures} failed")
     return 1 if failures else 0
 

@@ -172,6 +172,7 @@ TRUTH: dict[str, Callable[..., Any]] = {
     "masked_softmax_empty_row": masked_softmax,
     "matmul_bf16_hop_pallas": torch.matmul,
     "matmul_bias_relu_jnp": lambda x, w, bias: (x @ w + bias).relu(),
+    "matmul_f16_hop": torch.matmul,
     "matmul_f32_torch": torch.matmul,
     "matmul_jnp": torch.matmul,
     "matmul_k_tail": torch.matmul,

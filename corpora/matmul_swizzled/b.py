@@ -24,7 +24,7 @@ def matmul_kernel(
     a_ptrs = a_ptr + rm[:, None] * K + rk[None, :]
     b_ptrs = b_ptr + rk[:, None] * N + rn[None, :]
     acc = tl.zeros((BM, BN), dtype=tl.float32)
-    for k in range(0, tl.cdiv(K, BK)):
+    for k in range(tl.cdiv(K, BK)):
         a = tl.load(a_ptrs, mask=rk[None, :] < K - k * BK, other=0.0)
         b = tl.load(b_ptrs, mask=rk[:, None] < K - k * BK, other=0.0)
         acc = tl.dot(a, b, acc)
