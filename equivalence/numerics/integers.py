@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+import numba
 import numpy as np
 import numpy.typing as npt
 
+from ._llvm import flat_map
 from .formats import Array, IntFormat, int_format_of
 
 Mask = npt.NDArray[np.bool_]
@@ -82,22 +84,43 @@ def maximum(a: Array, b: Array, dtype: str) -> Array:
 
 
 def division_undefined(a: Array, b: Array, dtype: str) -> Mask:
-    """Where a/b and a%b are undefined in C: b = 0, and minimum / -1 (C23 §6.5.6)."""
-    ints = int_format_of(dtype)
-    by_zero = np.asarray(np.asarray(b) == 0)
-    overflow = (np.asarray(a) == ints.min) & (np.asarray(b) == -1) if ints.signed else np.zeros((), np.bool_)
-    return by_zero | overflow
+    """Where a/b and a%b are undefined in C: b = 0, and minimum / -1 (C23 §6.5.6). Read-only, of the broadcast shape."""
+    ints, x, y = int_format_of(dtype), np.asarray(a), np.asarray(b)
+    shape = np.broadcast_shapes(x.shape, y.shape)
+    if _positive(y):
+        return np.broadcast_to(np.zeros((), np.bool_), shape)
+    overflow = (x == ints.min) & (y == -1) if ints.signed else np.zeros((), np.bool_)
+    return np.broadcast_to((y == 0) | overflow, shape)
 
 
-def _safe_divisor(a: Array, b: Array, dtype: str) -> Array:
-    """b with 1 where the division is undefined: minimum / 1 is then the wrapped quotient, and its remainder 0."""
-    ints = int_format_of(dtype)
-    return np.where(division_undefined(a, b, dtype), ints.storage.type(1), b).astype(ints.storage)
+def _positive(y: Array) -> bool:
+    return y.dtype != np.bool_ and y.size > 0 and bool(y.min() > 0)
 
 
-def _floor_pair(a: Array, b: Array) -> tuple[Array, Array]:
-    """Floored quotient and remainder; b is never 0."""
-    return np.floor_divide(a, b), np.remainder(a, b)
+@numba.njit(nogil=True, cache=True)
+def _truncate_kernel(out: Array, quotient: Array, a: Array, b: Array) -> None:
+    """Floored signed quotients moved towards zero."""
+    for i in range(out.size):
+        inexact = a[i] - quotient[i] * b[i] != 0
+        out[i] = quotient[i] + (1 if inexact and (a[i] < 0) != (b[i] < 0) else 0)
+
+
+def _quotient(x: Array, y: Array, dtype: str, flavour: DivFlavour) -> tuple[Array, Array, Mask]:
+    """Quotient by, and, a divisor that is 1 where the division is undefined; and where that is.
+
+    minimum / 1 is then the wrapped quotient of minimum / -1, with remainder 0.
+    """
+    ints, undefined = int_format_of(dtype), division_undefined(x, y, dtype)
+    divisor = np.where(undefined, ints.storage.type(1), y) if undefined.any() else y
+    floored = np.asarray(np.floor_divide(x, divisor))
+    if flavour == "floor" or not ints.signed or (_positive(divisor) and (x.size == 0 or x.min() >= 0)):
+        return floored, divisor, undefined
+    return flat_map(_truncate_kernel, ints.storage, (floored, x, divisor)), divisor, undefined
+
+
+def _operands(a: Array, b: Array, dtype: str) -> tuple[Array, Array]:
+    storage = int_format_of(dtype).storage
+    return np.asarray(a, dtype=storage), np.asarray(b, dtype=storage)
 
 
 def div(a: Array, b: Array, dtype: str, flavour: DivFlavour = "trunc") -> tuple[Array, Mask]:
@@ -105,15 +128,12 @@ def div(a: Array, b: Array, dtype: str, flavour: DivFlavour = "trunc") -> tuple[
 
     Stated values: x/0 = -1, all bits set (XLA, RISC-V); minimum/-1 = minimum.
     """
-    ints = int_format_of(dtype)
-    x, y = np.broadcast_arrays(np.asarray(a, dtype=ints.storage), np.asarray(b, dtype=ints.storage))
+    ints, (x, y) = int_format_of(dtype), _operands(a, b, dtype)
     if ints.name == "i1":
         return x | ~y, ~y
-    quotient, rest = _floor_pair(x, _safe_divisor(x, y, dtype))
-    if flavour == "trunc" and ints.signed:
-        quotient = quotient + ((rest != 0) & ((x < 0) != (y < 0))).astype(ints.storage)
+    quotient, _, undefined = _quotient(x, y, dtype, flavour)
     all_ones = ints.storage.type(-1 if ints.signed else ints.max)
-    return np.where(y == 0, all_ones, quotient).astype(ints.storage), division_undefined(x, y, dtype)
+    return (np.where(y == 0, all_ones, quotient) if undefined.any() else quotient), undefined
 
 
 def rem(a: Array, b: Array, dtype: str, flavour: DivFlavour = "trunc") -> tuple[Array, Mask]:
@@ -121,15 +141,13 @@ def rem(a: Array, b: Array, dtype: str, flavour: DivFlavour = "trunc") -> tuple[
 
     Stated values: x%0 = x (XLA, RISC-V); minimum % -1 = 0.
     """
-    ints = int_format_of(dtype)
-    x, y = np.broadcast_arrays(np.asarray(a, dtype=ints.storage), np.asarray(b, dtype=ints.storage))
-    if ints.name == "i1":
+    x, y = _operands(a, b, dtype)
+    if dtype == "i1":
         return x & ~y, ~y
-    divisor = _safe_divisor(x, y, dtype)
-    rest = np.remainder(x, divisor)
-    if flavour == "trunc" and ints.signed:
-        rest = rest - np.where((rest != 0) & ((x < 0) != (y < 0)), divisor, ints.storage.type(0))
-    return np.where(y == 0, x, rest).astype(ints.storage), division_undefined(x, y, dtype)
+    quotient, divisor, undefined = _quotient(x, y, dtype, flavour)
+    with np.errstate(over="ignore"):
+        rest = x - quotient * divisor
+    return (np.where(y == 0, x, rest) if undefined.any() else rest), undefined
 
 
 def _amount(b: Array, ints: IntFormat) -> tuple[Array, Mask]:

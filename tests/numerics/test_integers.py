@@ -110,6 +110,20 @@ def test_counts(dtype: str) -> None:
     assert bits.reverse(x, dtype).tolist() == [wrap(int(f"{c:0{width}b}"[::-1], 2), dtype) for c in code]
 
 
+def test_division_by_one_positive_number() -> None:
+    """The shape of index arithmetic: an array by a scalar, nothing undefined, and negative dividends still truncated."""
+    up, down = np.arange(12, dtype=np.int32).reshape(3, 4), np.arange(-12, 0, dtype=np.int32).reshape(3, 4)
+    five = np.array(5, np.int32)
+    for x in (up, down):
+        quotient, undefined = integers.div(x, five, "i32")
+        rest, _ = integers.rem(x, five, "i32")
+        assert quotient.tolist() == [[int(v / 5) for v in row] for row in x.tolist()]
+        assert (quotient * 5 + rest == x).all()
+        assert undefined.shape == x.shape
+        assert not undefined.any()
+    assert integers.div(np.zeros((0, 2), np.int32), five, "i32")[0].shape == (0, 2)
+
+
 def test_unary() -> None:
     x = np.array([-128, -1, 5], np.int8)
     assert integers.neg(x, "i8").tolist() == [-128, 1, -5]
