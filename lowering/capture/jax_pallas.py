@@ -23,7 +23,7 @@ def instrumented_pallas(notes: list[str]) -> Iterator[None]:
     """Within it, lowering a pallas_call gives StableHLO for any backend's kernel; ``notes`` gets what was assumed."""
     try:
         from jax._src.interpreters import mlir
-        from jax._src.pallas import hlo_interpreter, pallas_call, primitives
+        from jax._src.pallas import core, hlo_interpreter, pallas_call, primitives
         from jax._src.state import discharge
     except ImportError as error:
         raise UsageError(
@@ -33,6 +33,8 @@ def instrumented_pallas(notes: list[str]) -> Iterator[None]:
     with ExitStack() as patches:
         swap = patches.enter_context
         swap(mock.patch.object(primitives, "uninitialized_value", _marking(primitives.uninitialized_value)))
+        # the TPU interpreter's effects would thread tokens through the module
+        swap(mock.patch.object(core, "get_interpret_effects", lambda _interpret: ()))
         rules = discharge._discharge_rules  # pyright: ignore[reportPrivateUsage]
         swap(mock.patch.dict(rules, {primitives.load_p: _masked_load(rules[primitives.load_p], primitives, notes)}))
         lowerings = mlir._lowerings  # pyright: ignore[reportPrivateUsage]

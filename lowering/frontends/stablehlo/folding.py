@@ -92,6 +92,8 @@ class FoldingBuilder(Builder):
     def _folded(self, name: str, operands: Sequence[Value], attrs: dict[str, Any]) -> Op | None:
         if name == "dynamic_update_slice":
             return self._written_back(operands)
+        if name == "dynamic_slice":
+            return self._static_window(operands, tuple(attrs["shape"]))
         if name == "select":
             return self._decided(operands)
         values = [self.literal(v) for v in operands]
@@ -122,9 +124,23 @@ class FoldingBuilder(Builder):
         condition = self.literal(operands[0])
         return None if condition is None else _alias(operands[1 if condition else 2])
 
+    def _static_window(self, operands: Sequence[Value], shape: tuple[int, ...]) -> Op | None:
+        """A window at literal starts is a slice; a window as large as x is x."""
+        x, *starts = operands
+        if x.type.shape == shape:
+            return _alias(x)
+        known = [self.literal(v) for v in starts]
+        if None in known:
+            return None
+        clamped = [min(max(int(v or 0), 0), n - w) for v, n, w in zip(known, x.type.shape, shape, strict=True)]
+        limit = tuple(a + w for a, w in zip(clamped, shape, strict=True))
+        return self.op("slice", [x], start=tuple(clamped), limit=limit, step=(1,) * len(shape))
+
     def _written_back(self, operands: Sequence[Value]) -> Op | None:
-        """x with a window of x written where it was read is x."""
+        """x with all of it replaced is the update; x with a window of x written where it was read is x."""
         base, update, *starts = operands
+        if base.type.shape == update.type.shape:
+            return _alias(update)  # the starts are clamped to 0
         read = self.definition(update)
         if read is None or read.name != "dynamic_slice":
             return None

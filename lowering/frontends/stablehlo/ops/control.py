@@ -8,6 +8,7 @@ from typing import Any
 
 from lowering.frontends.stablehlo.node import Node, handles
 from lowering.ir.program import Block, Op, Value
+from lowering.ir.types import BOOL
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,8 @@ def _while(node: Node) -> Sequence[Value]:
     counted = _counted(node, condition, body)
     if counted is None:
         return node.b.op("while", node.operands, [condition, body]).results
+    if _runs_once(node, counted):
+        return node.translator.inline(node.region(1), node.operands)
     return _for(node, body, counted)
 
 
@@ -75,6 +78,12 @@ def _step(node: Node, body: Block, counter: int, ends: Value) -> Value | None:
     return node.b.constant(literal, step.type.dtype)
 
 
+def _runs_once(node: Node, counted: Counted) -> bool:
+    """A kernel without a grid is a loop of one iteration."""
+    first, bound, step = (node.b.literal(v) for v in (node.operands[counted.counter], counted.bound, counted.step))
+    return first is not None and bound is not None and step is not None and first < bound <= first + step
+
+
 def _for(node: Node, body: Block, counted: Counted) -> list[Value]:
     """The counter becomes the loop's own; it stays a carry only when its last value is read."""
     k, operands = counted.counter, node.operands
@@ -105,13 +114,28 @@ def _if(node: Node) -> Sequence[Value]:
 def _case(node: Node) -> Sequence[Value]:
     """Branch by number; a number out of range takes the last branch."""
     branches = [r.blocks[0] for r in node.op.operation.regions]
+    truth = _truth(node, node.operands[0])
+    if len(branches) == 2 and truth is not None:
+        # lax.cond: branch 1 is the one taken when the condition holds
+        then, otherwise = (_region(node, branches[i]) for i in (1, 0))
+        return node.b.op("if", [truth], [then, otherwise]).results
     return _branches(node, node.operands[0], branches, 0)
+
+
+def _truth(node: Node, index: Value) -> Value | None:
+    """The truth value that a branch number was converted from."""
+    op = node.b.definition(index)
+    return op.operands[0] if op is not None and op.name == "cast" and op.operands[0].type.dtype is BOOL else None
+
+
+def _region(node: Node, block: Any) -> Block:
+    return node.b.region([], lambda: node.translator.inline(block, []))
 
 
 def _branches(node: Node, index: Value, branches: list[Any], first: int) -> list[Value]:
     translator, b = node.translator, node.b
     if first == len(branches) - 1:
         return translator.inline(branches[first], [])
-    then = b.region([], lambda: translator.inline(branches[first], []))
+    then = _region(node, branches[first])
     otherwise = b.region([], lambda: _branches(node, index, branches, first + 1))
     return b.op("if", [b.cmp("eq", index, b.like(first, index))], [then, otherwise]).results
