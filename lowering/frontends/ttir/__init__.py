@@ -1,4 +1,4 @@
-"""Takes the TTIR text of one Triton kernel, gives its KIR Function.  Importing this costs nothing: MLIR loads on use."""
+"""Takes the TTIR text of one Triton kernel, gives its KIR Function.  Cheap to import: MLIR loads on first use."""
 
 from __future__ import annotations
 

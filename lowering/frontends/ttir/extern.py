@@ -102,7 +102,8 @@ def _converted(low: Lowering, op: ir.Operation, symbol: str, operands: list[Valu
         is_unsigned, rounding = CONVERSIONS[symbol]
         x = unsigned(low.build, operands[0]) if is_unsigned else operands[0]
         return low.build.cast(x, to, rounding=rounding)
-    return _opaque(low, op, f"{attribute(op, 'libname', '')}:{symbol}", f"function {symbol}")
+    library = attribute(op, "libname", "")
+    return _opaque(low, op, f"{library}:{symbol}" if library else symbol, f"function {symbol}")
 
 
 @lowers("tt.elementwise_inline_asm")

@@ -1,4 +1,4 @@
-"""One TTIR module -> KIR Function: parameters, body, attributes; and calls, which are inlined.  Knows no single op else."""
+"""One TTIR module -> KIR Function: parameters, body, attributes; and calls, which are inlined."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """The meaning of NVIDIA's libdevice functions, by symbol: a table of rows (KIR op, attributes).  Builds nothing.
 
-Elementary functions have libdevice's declared error (impl 'libdevice'); functions that IEEE 754 defines are exact.
+Elementary functions have libdevice's declared error (impl 'libdevice', fast ones 'cuda-fast'); functions that IEEE 754
+defines are exact.
 The f32 function of a pair ends in f: __nv_expf and __nv_exp.
 """
 
@@ -58,6 +59,10 @@ ELEMENTWISE: dict[str, Row] = {
         for op in ("add", "sub", "mul")
         for c, k in _DIRECTED.items()
     },
+    **{
+        f"__nv_fast_{fn}f": _math(fn, "cuda-fast") for fn in ("exp", "log", "log2", "log10", "sin", "cos", "tan", "pow")
+    },
+    "__nv_fast_fdividef": ("div", {"accuracy": "declared", "impl": "cuda-fast"}),
     "__nv_mulhi": ("mulhi", {}),
     "__nv_mul64hi": ("mulhi", {}),
     "__nv_popc": ("popcount", {}),

@@ -1,23 +1,25 @@
 """TTIR text -> MLIR module, with jaxlib's bindings.  Knows the spelling of Triton's printer, no meaning of any op.
 
-The Triton dialect of jaxlib is older than the Triton that prints.  ``normalise`` cures the known differences in spelling;
-each pattern has a test that fails when Triton's print changes.
+The Triton dialect of jaxlib is older than the Triton that prints.  ``normalise`` cures the known differences in
+spelling; each pattern has a test that fails when Triton's print changes.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import cache
 
 from jaxlib.mlir import ir
 from jaxlib.triton import dialect as triton_dialect
 
-from lowering.errors import Span, Unsupported
+from lowering.errors import Unsupported
+from lowering.frontends.ttir.locations import span_of
 
 #: (what Triton prints, what jaxlib's older dialect reads).  Only spellings: none of them drops a meaning that KIR has.
 SPELLINGS: tuple[tuple[str, re.Pattern[str], str], ...] = (
-    ("cache policy", re.compile(r",?\s*cachePolicy = #tt\.cache_policy<[^>]*>"), ""),
-    ("constant pointer", re.compile(r'(!tt\.ptr<[^<>,]+), "constant">'), r'\1,"constant">'),
+    ("cache policy", re.compile(r"(, )?cachePolicy = #tt\.cache_policy<[^<>]*>(?(1)|(?:, )?)"), ""),
+    ("constant pointer", re.compile(r'(!tt\.ptr<[^<>,]+), "constant">'), r"\1>"),
     (
         "barrier",
         re.compile(r"^(\s*)ttg\.barrier [\w|]+( loc\(.*\))?$", re.MULTILINE),
@@ -54,6 +56,7 @@ def parse(ttir: str) -> ir.Module:
             return ir.Module.parse(normalise(ttir))
     except ir.MLIRError as error:
         first = error.error_diagnostics[0]
-        span = Span("TTIR", getattr(first.location, "start_line", 0), getattr(first.location, "start_col", 0))
+        # A diagnostic's location comes without a class of its own.
+        place = span_of(ir.Location.from_attr(first.location.attr, context()))
         hint = f"the MLIR reader says: {first.message}"
-        raise Unsupported("TTIR that jaxlib's Triton dialect cannot read", span, hint) from None
+        raise Unsupported("TTIR that jaxlib's dialect cannot read", replace(place, file="TTIR"), hint) from None

@@ -15,6 +15,7 @@ from jaxlib.mlir import ir
 from lowering.frontends.ttir.integers import unsigned_dtype
 from lowering.frontends.ttir.registry import Result, attribute, lowers
 from lowering.frontends.ttir.state import Lowering
+from lowering.ir.ops import RECORDS
 from lowering.ir.program import Block, Op, Value
 from lowering.ir.types import DType, TensorType
 
@@ -45,6 +46,8 @@ def _fold(low: Lowering, op: ir.Operation, name: str, attrs: dict[str, Any]) -> 
     found = recognise(region)
     if found is None:
         return low.build.op(name, operands, [region], combine="region", **attrs).results
+    if len(operands) == 2 and operands[0].type.dtype.is_float:
+        low.note(f"which NaN {found.attrs['combine']} finds depends on the order of the fold: taken to find a number")
     return _named(low, name, operands, found, attrs)
 
 
@@ -85,12 +88,17 @@ def _expressions(region: Block) -> list[Expression] | None:
     return [known[v] for v in ends] if all(v in known for v in ends) else None
 
 
+#: Attributes that are part of every expression; others only where they are not the default.
+_SHOWN = ("nan", "pred", "unordered", "to")
+
+
 def _expression(op: Op, operands: list[Expression]) -> Expression:
     if op.name == "or" and ("constant", False) in operands:  # tie_break_left=False before simplification
         return next(e for e in operands if e != ("constant", False))
     if op.name == "constant":
         return ("constant", op.attrs["value"])
-    details = [op.attrs[key] for key in ("nan", "pred", "unordered", "to") if key in op.attrs]
+    defaults = RECORDS[op.name].attrs
+    details = [v for key, v in op.attrs.items() if key in _SHOWN or v != defaults[key]]
     return (op.name, *details, *operands)
 
 
@@ -126,7 +134,7 @@ def _unsigned_extremum(outcome: Expression, name: str, args: tuple[int, int]) ->
 def _winner(outcomes: list[Expression], values: TensorType) -> Combiner | None:
     """tl.argmax and tl.argmin: (value, index) of the first of (a, i), (b, j) if it wins, else of the second.
 
-    Among NaNs the winner depends on the order of the fold; they are outside of what 'number' and 'propagate' say.
+    With NaNs the winner depends on the order of the fold, which neither 'number' nor 'propagate' says: it is noted.
     """
     for combine, pred in (("argmax", "gt"), ("argmin", "lt")):
         for unsigned in (False, True):

@@ -1,6 +1,6 @@
 """The table of handlers, one per TTIR op name, and the readers of MLIR attributes they share.
 
-A handler takes (Lowering, operation) and gives the KIR values of the results: one value, a list, or None for no results.
+A handler takes (Lowering, operation) and gives the KIR values of the results: one value, a list, or None for none.
 """
 
 from __future__ import annotations

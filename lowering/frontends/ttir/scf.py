@@ -58,7 +58,7 @@ def if_(low: Lowering, op: ir.Operation) -> Result:
 
 
 def _empty(low: Lowering) -> Block:
-    return low.build.region([], lambda: [])
+    return low.build.region([], list)
 
 
 def _selected(low: Lowering, op: ir.Operation, condition: Value) -> list[Value]:
