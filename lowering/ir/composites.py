@@ -129,21 +129,27 @@ class Composites:
         total = self.reduce("add", x, axis)
         return self.builder("div", total, self.builder.like(float(x.type.shape[axis]), total))
 
-    def variance(self, x: Value, axis: int, correction: float = 0.0) -> tuple[Value, Value]:
-        """(variance, mean) in two passes, divided by max(0, n - correction)."""
-        b = self.builder
+    def centre(self, x: Value, axis: int) -> tuple[Value, Value]:
+        """(x - mean, mean) along ``axis``."""
         mean = self.mean(x, axis)
-        centred = b("sub", x, self.spread(mean, x, axis))
-        total = self.reduce("add", b("mul", centred, centred), axis)
-        return b("div", total, b.like(max(0.0, x.type.shape[axis] - correction), total)), mean
+        return self.builder("sub", x, self.spread(mean, x, axis)), mean
+
+    def mean_square(self, x: Value, axis: int, correction: float = 0.0) -> Value:
+        """The sum of squares divided by max(0, n - correction)."""
+        total = self.reduce("add", self.builder("mul", x, x), axis)
+        divisor = max(0.0, x.type.shape[axis] - correction)
+        return self.builder("div", total, self.builder.like(divisor, total))
+
+    def variance(self, x: Value, axis: int, correction: float = 0.0) -> tuple[Value, Value]:
+        """(variance, mean) in two passes."""
+        centred, mean = self.centre(x, axis)
+        return self.mean_square(centred, axis, correction), mean
 
     def normalize(self, x: Value, axis: int, eps: float) -> tuple[Value, Value, Value]:
         """((x - mean) * rstd, mean, rstd) along ``axis``."""
-        b = self.builder
-        variance, mean = self.variance(x, axis)
-        rstd = self.fn("rsqrt", self.plus(variance, eps))
-        centred = b("sub", x, self.spread(mean, x, axis))
-        return b("mul", self.spread(rstd, x, axis), centred), mean, rstd
+        centred, mean = self.centre(x, axis)
+        rstd = self.fn("rsqrt", self.plus(self.mean_square(centred, axis), eps))
+        return self.builder("mul", self.spread(rstd, x, axis), centred), mean, rstd
 
     def affine(self, x: Value, weight: Value | None, bias: Value | None, dims: Sequence[int]) -> Value:
         """x * weight + bias, both spread along the dimensions of x that are not in ``dims``."""

@@ -15,7 +15,7 @@ from lowering.frontends.aten.dtypes import KIR_NAMES, opmath, result_type
 from lowering.ir.builder import Builder
 from lowering.ir.composites import Composites
 from lowering.ir.program import Value
-from lowering.ir.types import DTYPES, F32, DType, TensorType
+from lowering.ir.types import BOOL, DTYPES, F32, I64, DType, TensorType
 
 Number = bool | int | float
 
@@ -67,7 +67,7 @@ class Context:
     def value(self, arg: TensorRef | Number, dt: DType | None = None, shape: Sequence[int] | None = None) -> Value:
         """A tensor read, or a Python number as a constant; cast to ``dt`` and broadcast to ``shape`` if given."""
         if isinstance(arg, TensorRef):
-            value = self.read(arg) if dt is None else self.builder.cast(self.read(arg), dt)
+            value = self.read(arg) if dt is None else self.cast(self.read(arg), dt)
         elif isinstance(arg, (bool, int, float)):
             value = self.builder.constant(arg, self.result_type(arg) if dt is None else dt, tuple(shape or ()))
         else:
@@ -100,7 +100,7 @@ class Context:
         return [self.value(arg, to, shape) if keep(arg) else self._via(arg, common, to, shape) for arg in args]
 
     def _via(self, arg: Any, common: DType, to: DType, shape: Sequence[int] | None) -> Value:
-        value = self.builder.cast(self.value(arg, common), to)
+        value = self.cast(self.value(arg, common), to)
         return value if shape is None else self.builder.broadcast(value, shape)
 
     def result_type(self, *args: Any) -> DType:
@@ -113,6 +113,15 @@ class Context:
         rank = max(map(len, shapes), default=0)
         padded = [(1,) * (rank - len(s)) + tuple(s) for s in shapes]
         return tuple(next((n for n in column if n != 1), 1) for column in zip(*padded))
+
+    def cast(self, x: Value, to: DType) -> Value:
+        """As C++ converts: to f16 and bf16 by way of f32, from floats to u8 by way of i64."""
+        source, b = x.type.dtype, self.builder
+        if to.is_float and to.bits < 32 and (source.is_integer and source is not BOOL or source.bits == 64):
+            x = b.cast(x, F32)
+        if source.is_float and to.kind == "uint" and to.bits < 64:
+            x = b.cast(x, I64)
+        return b.cast(x, to)
 
     # -- small spelling ------------------------------------------------------------------------------------------
 

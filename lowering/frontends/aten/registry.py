@@ -79,5 +79,5 @@ def _run(ctx: Context, handler: Handler) -> list[Value]:
 
 def _stored(ctx: Context, value: Value, ref: TensorRef) -> Value:
     """The result in its output's dtype and shape; an in-place op may broadcast into its output."""
-    value = ctx.builder.cast(value, ctx.dtype(ref.dtype))
+    value = ctx.cast(value, ctx.dtype(ref.dtype))
     return ctx.builder.broadcast(value, ref.shape)
