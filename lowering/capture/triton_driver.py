@@ -65,8 +65,9 @@ def _as_binary(module: Any, metadata: dict[str, Any]) -> bytes:
 class _Utils:
     """What CompiledKernel asks of the driver's C utilities."""
 
-    def load_binary(self, name: str, kernel: bytes, shared: int, device: int) -> tuple[Any, bytes, int, int, int]:
-        return object(), kernel, 0, 0, 1024
+    def load_binary(self, name: str, kernel: bytes, shared: int, device: int) -> tuple[None, bytes, int, int, int]:
+        """No module handle: a kernel that is collected after the session must not ask for a driver to unload it."""
+        return None, kernel, 0, 0, 1024
 
     def unload_module(self, module: Any) -> None: ...
 
