@@ -16,20 +16,19 @@ from jaxlib.triton import dialect as triton_dialect
 from lowering.errors import Unsupported
 from lowering.frontends.ttir.locations import span_of
 
-#: (what Triton prints, what jaxlib's older dialect reads).  Only spellings: none of them drops a meaning that KIR has.
+#: (what Triton prints, its pattern, what jaxlib's dialect reads).  Only spellings: none of them drops a meaning that
+#: KIR has.  The last two are those of Triton 3.4, the others those of Triton 3.9.
 SPELLINGS: tuple[tuple[str, re.Pattern[str], str], ...] = (
     ("cache policy", re.compile(r"(, )?cachePolicy = #tt\.cache_policy<[^<>]*>(?(1)|(?:, )?)"), ""),
     ("constant pointer", re.compile(r'(!tt\.ptr<[^<>,]+), "constant">'), r"\1>"),
-    (
-        "barrier",
-        re.compile(r"^(\s*)ttg\.barrier [\w|]+( loc\(.*\))?$", re.MULTILINE),
-        r'\1"ttg.barrier"() : () -> ()\2',
-    ),
+    ("barrier", re.compile(r"^(\s*)ttg\.barrier [\w|]+( loc\(.*\))?$", re.M), r'\1"ttg.barrier"() : () -> ()\2'),
     (
         "assume",
-        re.compile(r"^(\s*)llvm\.intr\.assume (%[\w.#]+) : i1( loc\(.*\))?$", re.MULTILINE),
+        re.compile(r"^(\s*)llvm\.intr\.assume (%[\w.#]+) : i1( loc\(.*\))?$", re.M),
         r'\1"llvm.intr.assume"(\2) : (i1) -> ()\3',
     ),
+    ("gpu barrier", re.compile(r"^(\s*)gpu\.barrier( loc\(.*\))?$", re.M), r'\1"gpu.barrier"() : () -> ()\2'),
+    ("descriptor of a tensor", re.compile(r"(!tt\.tensordesc<|: <\w+>, <)tensor<([^<>]*)>>"), r"\1\2>"),
 )
 
 

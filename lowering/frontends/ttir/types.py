@@ -73,11 +73,8 @@ def block_type(t: ir.Type, span: Span) -> BlockType | None:
     text = str(t)
     if not text.startswith(_DESCRIPTOR):
         return None
-    # The bindings have no class for descriptors: the tensor type inside is read by MLIR's own type parser.
-    inside = text[len(_DESCRIPTOR) : -1]
-    inner = ir.RankedTensorType(
-        ir.Type.parse(inside if inside.startswith("tensor<") else f"tensor<{inside}>", t.context)
-    )
+    # The bindings have no class for descriptors: what is inside is read by MLIR's own type parser.
+    inner = ir.RankedTensorType(ir.Type.parse(f"tensor<{text[len(_DESCRIPTOR) : -1]}>", t.context))
     return BlockType(dtype_of(inner.element_type, span), tuple(inner.shape))
 
 

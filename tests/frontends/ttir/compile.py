@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import signature as signature_of
 from typing import Any
 
 import triton
@@ -31,7 +32,8 @@ def ttir_of(
     backend.load_dialects(context)
     source = ASTSource(fn, signature | dict.fromkeys(constants, "constexpr"), constants)
     hooks = backend.get_codegen_implementation(parsed)
-    module = source.make_ir(target, parsed, hooks, backend.get_module_map(), context)
+    first = (target,) if "target" in signature_of(source.make_ir).parameters else ()  # Triton 3.4 had no target there
+    module = source.make_ir(*first, parsed, hooks, backend.get_module_map(), context)
     if optimise:
         stages: dict[str, Any] = {}
         backend.add_stages(stages, parsed, source.language)

@@ -1,6 +1,7 @@
 """Each spelling of Triton's printer that jaxlib's older dialect cannot read is cured, and still needs the cure.
 
 A test fails when Triton's print changes (the pattern no longer occurs in it) or when jaxlib learns to read it.
+Spellings of Triton 3.4 are kept as text.
 """
 
 from __future__ import annotations
@@ -43,9 +44,21 @@ CASES: dict[str, tuple[Any, str]] = {
     "barrier": (_barrier, "*fp32"),
     "assume": (_assume, "*fp32"),
 }
+#: What Triton 3.4 printed: read from its output, for this Triton prints it no more.
+OLDER: dict[str, str] = {
+    "gpu barrier": 'tt.func public @k() {\n    gpu.barrier loc(#loc)\n    tt.return\n}\n#loc = loc("a.py":1:0)',
+    "descriptor of a tensor": """
+  tt.func public @k(%d: !tt.tensordesc<tensor<8x32xf32>>, %p: !tt.ptr<f32>, %n: i32, %s: i64) {
+    %e = tt.make_tensor_descriptor %p, [%n, %n], [%s, %s] : <f32>, <tensor<8x32xf32>>
+    %v = tt.descriptor_load %d[%n, %n] : !tt.tensordesc<tensor<8x32xf32>> -> tensor<8x32xf32>
+    tt.return
+  }""",
+}
 
 
 def _printed(what: str) -> str:
+    if what in OLDER:
+        return OLDER[what]
     fn, pointer = CASES[what]
     return ttir_of(fn, {"x": pointer, "y": "*fp32"})
 
@@ -62,7 +75,7 @@ def test_triton_still_prints_it_and_the_bindings_still_refuse_it(what: str) -> N
         ir.Module.parse(text)
 
 
-@pytest.mark.parametrize("what", CASES)
+@pytest.mark.parametrize("what", [*CASES, *OLDER])
 def test_normalised_text_is_read(what: str) -> None:
     assert parse(_printed(what)).operation.verify()
 
