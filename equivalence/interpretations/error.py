@@ -1,0 +1,280 @@
+"""`error`: how far a lane's ieee value can be from the real-number result of the same program.
+
+Running error analysis (Higham, Accuracy and Stability, ch. 3): every operation passes on its operands' errors and adds
+its own rounding.  Plane ``bound`` holds in every order that the source leaves open (n-1 roundings of the sum of
+magnitudes); ``expected`` replaces that n by 4 sqrt(n) (Higham & Mary 2019), for judging, never for witnesses.
+For truth values and indices the planes say by how much they may be off; infinity when nothing is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from equivalence.evaluator.lanes import ALL, Lanes, Planes
+from equivalence.interpretations import error_math
+from equivalence.interpretations.base import Interpretation, Site
+from equivalence.interpretations.hashed import Hashed
+from equivalence.numerics.error_bounds import declared_bound, error_at
+from equivalence.numerics.formats import format_of
+from lowering.ir.types import DType
+
+Array = np.ndarray
+PLANES = ("bound", "expected")
+IMPLEMENTATIONS = {"cuda": "triton", "libdevice": "cuda", "xla": "xla", "torch": "torch", "": "exact"}
+
+
+def wide(lanes: Lanes) -> Array:
+    return lanes.data.astype(np.float64)
+
+
+def unit(dt: DType) -> tuple[float, float]:
+    """(unit roundoff, half the smallest subnormal)."""
+    fmt = format_of(dt.name)
+    return 2.0**-fmt.p, 2.0 ** (fmt.emin - fmt.p)
+
+
+def rounding(data: Array, dt: DType) -> Array:
+    """Error of one correct rounding that gave ``data``; a saturated or infinite result has no bound."""
+    u, tiny = unit(dt)
+    return np.where(np.isfinite(data), np.abs(data) * (u * (1 + 4 * u)) + tiny, np.inf)
+
+
+def worst(n: int, u: float) -> float:
+    """gamma_n = n u / (1 - n u)."""
+    return n * u / (1 - n * u) if n * u < 0.5 else np.inf if n * u >= 1 else 2 * n * u
+
+
+def usual(n: int, u: float) -> float:
+    """4 sqrt(n) u: exceeded with negligible probability when roundings are independent."""
+    return min(worst(n, u), 4 * np.sqrt(n) * u)
+
+
+GROWTH: dict[str, Callable[[int, float], float]] = {"bound": worst, "expected": usual}
+
+
+class Error(Interpretation):
+    """Planes ``bound`` and ``expected``: absolute errors in f64."""
+
+    name = "error"
+
+    def __init__(self) -> None:
+        self.planes = {name: np.dtype(np.float64) for name in PLANES}
+
+    def literal(self, data: Array, lanes: Lanes) -> Planes:
+        """A literal of few bits is meant exactly; another one may stand for a real number half an ulp away."""
+        if not lanes.dtype.is_float:
+            return dict.fromkeys(PLANES, np.zeros((1,) * data.ndim))
+        value = data.astype(np.float64)
+        with np.errstate(all="ignore"):
+            short = value.astype(np.float32).view(np.uint32) & np.uint32(0xFFF) == 0
+            exact = short & (value.astype(np.float32) == value) | ~np.isfinite(value)
+            error = np.where(exact, 0.0, rounding(value, lanes.dtype))
+        return dict.fromkeys(PLANES, error)
+
+    def atom(self, name: str, index: Array, lanes: Lanes) -> Planes:
+        return dict.fromkeys(PLANES, np.zeros((1,) * index.ndim))
+
+    def undefined(self, first: int, lanes: Lanes) -> Planes:
+        return dict.fromkeys(PLANES, np.full((1,) * lanes.data.ndim, np.inf))
+
+    def apply(self, site: Site, out: Lanes, args: Sequence[Lanes]) -> Planes:
+        """Both planes by the same rule; they differ in how an accumulation of n terms grows."""
+        with np.errstate(all="ignore"):
+            rule = getattr(self, f"op_{site.name}")
+            planes: Planes = {}
+            for name in PLANES:
+                errors = [a.planes[name] for a in args]  # type: ignore[index]
+                if name == "expected" and all(a.planes["bound"] is e for a, e in zip(args, errors, strict=True)):  # type: ignore[index]
+                    if site.name not in ("reduce", "scan", "dot"):
+                        planes[name] = planes["bound"]
+                        continue
+                planes[name] = np.asarray(rule(site, out, args, errors, GROWTH[name]))
+            return planes
+
+    # -- arithmetic: rule(site, out, args, errors, growth) -> error -------------------------------------------------
+
+    def _rounded(self, out: Lanes, passed: Array, x: Sequence[Lanes]) -> Array:
+        """One rounding more.  An infinity is exact where an operand is one already (a mask), unknown elsewhere."""
+        if not out.dtype.is_float:
+            return passed
+        error = passed + rounding(wide(out), out.dtype)
+        if np.isinf(out.data).any():
+            masked = np.isinf(wide(out)) & np.logical_or.reduce(np.broadcast_arrays(*(np.isinf(wide(a)) for a in x)))
+            error = np.where(masked, 0.0, error)
+        return error
+
+    def op_add(self, site: Site, out: Lanes, x: Sequence[Lanes], e: Sequence[Array], growth: Any) -> Array:
+        return self._rounded(out, e[0] + e[1], x)
+
+    op_sub = op_add
+
+    def op_mul(self, site: Site, out: Lanes, x: Sequence[Lanes], e: Sequence[Array], growth: Any) -> Array:
+        return self._rounded(out, product_error(wide(x[0]), wide(x[1]), e[0], e[1]), x)
+
+    def op_fma(self, site: Site, out: Lanes, x: Sequence[Lanes], e: Sequence[Array], growth: Any) -> Array:
+        return self._rounded(out, product_error(wide(x[0]), wide(x[1]), e[0], e[1]) + e[2], x)
+
+    def op_div(self, site: Site, out: Lanes, x: Sequence[Lanes], e: Sequence[Array], growth: Any) -> Array:
+        if not out.dtype.is_float:
+            return self.unknown(site, out, x, e, growth)
+        quotient, divisor = np.abs(wide(out)), np.abs(wide(x[1]))
+        room = divisor - e[1]
+        passed = np.where(
+            (e[0] == 0) & (e[1] == 0),
+            0.0,
+            np.where(room > 0, (e[0] + quotient * e[1]) / np.where(room > 0, room, 1), np.inf),
+        )
+        if site.attrs["accuracy"] == "exact":
+            return self._rounded(out, passed, x)
+        return passed + self._declared("div", site, out, x)
+
+    def _declared(self, fn: str, site: Site, out: Lanes, x: Sequence[Lanes]) -> Array:
+        impl = IMPLEMENTATIONS.get(site.attrs.get("impl") or "", "exact")
+        bound = declared_bound(fn, out.dtype.name, impl)  # type: ignore[arg-type]
+        if not bound.declared:
+            return np.where(np.isfinite(wide(out)), 4 * np.abs(wide(out)) * unit(out.dtype)[0], np.inf)
+        return error_at(bound, wide(x[0]), out.data, out.dtype.name)
+
+    def op_neg(self, site: Site, out: Lanes, x: Sequence[Lanes], e: Sequence[Array], growth: Any) -> Array:
+        return e[0]
+
+    op_abs = op_neg
+
+    def op_max(self, site: Site, out: Lanes, x: Sequence[Lanes], e: Sequence[Array], growth: Any) -> Array:
+        return np.maximum(e[0], e[1])
+
+    op_min = op_max
+
+    def op_rem(self, site: Site, out: Lanes, x: Sequence[Lanes], e: Sequence[Array], growth: Any) -> Array:
+        return self.unknown(site, out, x, e, growth)
+
+    def op_math(self, site: Site, out: Lanes, x: Sequence[Lanes], e: Sequence[Array], growth: Any) -> Array:
+        fn = site.attrs["fn"]
+        passed = error_math.propagated(fn, [wide(a) for a in x], e)
+        if site.attrs["accuracy"] == "exact":
+            return self._rounded(out, passed, x)
+        return passed + self._declared(fn, site, out, x)
+
+    def op_round(self, site: Site, out: Lanes, x: Sequence[Lanes], e: Sequence[Array], growth: Any) -> Array:
+        """A whole step where the interval straddles a discontinuity."""
+        fn = {"floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "even": np.rint}.get(site.attrs["mode"], np.rint)
+        return np.where(e[0] == 0, 0.0, np.maximum(fn(wide(x[0]) + e[0]) - fn(wide(x[0]) - e[0]), 0.0))
+
+    # -- truth values ----------------------------------------------------------------------------------------------
+
+    def op_cmp(self, site: Site, out: Lanes, x: Sequence[Lanes], e: Sequence[Array], growth: Any) -> Array:
+        """1 where the operands' intervals meet: the answer may be the other one."""
+        reach = e[0] + e[1]
+        gap = np.abs(wide(x[0]) - wide(x[1]))
+        return np.where((reach == 0) | (gap > reach), 0.0, 1.0)
+
+    def op_select(self, site: Site, out: Lanes, x: Sequence[Lanes], e: Sequence[Array], growth: Any) -> Array:
+        taken = np.where(x[0].data, e[1], e[2])
+        either = np.maximum(e[1], e[2]) + np.abs(wide(x[1]) - wide(x[2]))
+        return np.where(e[0] == 0, taken, np.where(np.isnan(either), np.inf, either))
+
+    def op_cast(self, site: Site, out: Lanes, x: Sequence[Lanes], e: Sequence[Array], growth: Any) -> Array:
+        if not out.dtype.is_float:
+            if not x[0].dtype.is_float:
+                return e[0]
+            low, high = np.trunc(wide(x[0]) - e[0]), np.trunc(wide(x[0]) + e[0])
+            return np.where(e[0] == 0, 0.0, high - low)
+        if x[0].dtype.is_float and format_of(out.dtype.name).p >= format_of((x[0].fits or x[0].dtype).name).p:
+            return np.where(np.isfinite(wide(out)), e[0], np.inf) if out.dtype.name == "f16" else e[0]
+        exact = wide(out) == wide(x[0]) if not x[0].dtype.is_float else np.zeros((1,) * out.data.ndim, bool)
+        return np.where(exact, e[0], self._rounded(out, e[0], x))
+
+    # -- integers and bits: an error of zero stays zero, anything else is unknown -------------------------------------
+
+    def unknown(self, site: Site, out: Lanes, x: Sequence[Lanes], e: Sequence[Array], growth: Any) -> Array:
+        total = e[0]
+        for error in e[1:]:
+            total = total + error
+        return np.where(total == 0, 0.0, 1.0 if out.dtype.kind == "bool" else np.inf)
+
+    op_and = op_or = op_xor = op_not = op_shl = op_shr = op_mulhi = op_popcount = op_clz = op_opaque = unknown
+
+    def op_bitcast(self, site: Site, out: Lanes, x: Sequence[Lanes], e: Sequence[Array], growth: Any) -> Array:
+        return self.unknown(site, out, x, e, growth)
+
+    # -- accumulation ----------------------------------------------------------------------------------------------
+
+    def op_reduce(self, site: Site, out: Lanes, x: Sequence[Lanes], e: Sequence[Array], growth: Any) -> Array:
+        axis, combine = site.attrs["axis"] + 1, site.attrs["combine"]
+        n, lane = x[0].shape[axis - 1], wide(x[0])
+        full = Hashed.full_axis(e[0], x[0].shape, axis)
+        if combine in ("max", "min"):
+            return full.max(axis=axis)
+        if combine == "add":
+            total = full.sum(axis=axis)
+            return total + self._growth(out, growth, n - 1) * np.abs(Hashed.full_axis(lane, x[0].shape, axis)).sum(axis)
+        if combine == "mul" and out.dtype.is_float:
+            relative = np.where(lane == 0, np.inf, full / np.abs(np.where(lane == 0, 1, lane)))
+            relative = np.where(full == 0, 0.0, relative)
+            factor = np.prod(1 + relative, axis=axis) * (1 + growth(n, unit(out.dtype)[0])) - 1
+            return np.where(wide(out) == 0, np.where(full.sum(axis) == 0, 0.0, np.inf), np.abs(wide(out)) * factor)
+        return self.unknown(site, out, x, [full.sum(axis=axis)], growth)
+
+    @staticmethod
+    def _growth(out: Lanes, growth: Any, n: int) -> float:
+        return growth(n, unit(out.dtype)[0]) if out.dtype.is_float and n > 0 else 0.0
+
+    def op_scan(self, site: Site, out: Lanes, x: Sequence[Lanes], e: Sequence[Array], growth: Any) -> Array:
+        axis, combine, n = site.attrs["axis"] + 1, site.attrs["combine"], x[0].shape[site.attrs["axis"]]
+        flip = (lambda a: np.flip(a, axis)) if site.attrs["reverse"] else (lambda a: a)
+        full = flip(Hashed.full_axis(e[0], x[0].shape, axis))
+        if combine in ("max", "min"):
+            return flip(np.maximum.accumulate(full, axis=axis))
+        if combine == "add":
+            size = np.cumsum(np.abs(flip(Hashed.full_axis(wide(x[0]), x[0].shape, axis))), axis=axis)
+            return flip(np.cumsum(full, axis=axis) + self._growth(out, growth, n - 1) * size)
+        return flip(np.where(np.cumsum(full, axis=axis) == 0, np.abs(wide(out)) * self._growth(out, growth, n), np.inf))
+
+    def op_dot(self, site: Site, out: Lanes, x: Sequence[Lanes], e: Sequence[Array], growth: Any) -> Array:
+        """|A| eB + eA |B| + eA eB and one rounding for each product and each addition."""
+        if not out.dtype.is_float:
+            return self.unknown(site, out, x, [np.asarray(sum(float(np.max(v)) for v in e))], growth)
+        a, b = (np.abs(lane.full(wide(lane))) for lane in x[:2])
+        ea, eb = (lane.full(error) for lane, error in zip(x[:2], e[:2], strict=True))
+        coarse = 2.0**-11 if site.attrs["precision"] == "tf32" else 2.0**-8 if site.attrs["precision"] == "bf16" else 0
+        if coarse:
+            ea, eb = (np.where(error > 0, error, 0) + coarse * v for error, v in ((ea, a), (eb, b)))
+        size, n = np.matmul(a, b), a.shape[-1]
+        total = self._growth(out, growth, n + 1) * size
+        if ea.any() or eb.any():
+            total = total + np.matmul(a + ea, eb) + np.matmul(ea, b)
+        if len(x) > 2:
+            total = total + e[2] + self._growth(out, growth, n + 1) * np.abs(wide(x[2]))
+        return np.where(np.isnan(total), np.inf, total)
+
+    def several(self, site: Site, outs: Sequence[Lanes], args: Sequence[Lanes], extra: Any = None) -> list[Planes]:
+        """argmax pairs and sorts: values move by at most the largest error; places are sure where the gaps are wide."""
+        axis = site.attrs["axis"] + 1
+        keys = Hashed.full_axis(wide(args[0]), args[0].shape, axis)
+        planes: list[Planes] = [{} for _ in outs]
+        for name in PLANES:
+            largest = np.max(args[0].planes[name], axis=axis, keepdims=True)  # type: ignore[index]
+            sure = largest == 0
+            gaps = np.diff(np.sort(keys, axis=axis), axis=axis)
+            if site.name == "reduce":
+                edge = gaps.take([-1 if site.attrs["combine"] == "argmax" else 0], axis) if gaps.size else np.inf
+                sure = sure | (edge > 2 * largest)
+                value, place = largest.squeeze(axis), np.where(sure, 0.0, np.inf).squeeze(axis)
+            else:
+                sure = sure | np.asarray((gaps > 2 * largest).all(axis=axis, keepdims=True))
+                value, place = largest, np.where(sure, 0.0, np.inf)
+            for position, own in enumerate(planes):
+                own[name] = value if position == 0 else place
+        return planes
+
+
+def product_error(a: Array, b: Array, ea: Array, eb: Array) -> Array:
+    """Error passed on by a product; 0 times unknown is still unknown, but 0 times exact is exact."""
+    error = np.abs(a) * eb + np.abs(b) * ea + ea * eb
+    return np.where(np.isnan(error), np.inf, error) if np.isnan(error).any() else error
+
+
+__all__ = ["ALL", "Error"]
