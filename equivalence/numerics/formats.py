@@ -202,6 +202,15 @@ def ordered(x: Array, dtype: str) -> npt.NDArray[np.int64]:
     return np.where(negative, -magnitude, magnitude)
 
 
+def from_ordered(k: npt.NDArray[np.int64], dtype: str) -> Array:
+    """The values whose ``ordered`` integers are k; 0 gives +0. Beyond infinity is not checked."""
+    fmt = format_of(dtype)
+    code = np.abs(k).astype(np.uint64) | ((k < 0).astype(np.uint64) << np.uint64(fmt.bits - 1))
+    if fmt.name == "tf32":
+        code = code << np.uint64(13)
+    return code.astype(f"u{fmt.storage.itemsize}").view(fmt.storage)
+
+
 NAN_DISTANCE: Final = np.uint64(2**64 - 1)
 
 

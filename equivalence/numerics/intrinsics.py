@@ -80,7 +80,7 @@ def _pow(x: Any, y: Any) -> Any:
 
 Binary = Callable[[Any, Any], Any]
 BINARY: Final[dict[str, Binary]] = {
-    "pow": _pow, "atan2": np.arctan2, "hypot": np.hypot, "nextafter": np.nextafter,
+    "pow": _pow, "atan2": np.arctan2, "hypot": np.hypot,
     "igamma": special.gammainc, "igammac": special.gammaincc, "zeta": special.zeta,
     "polygamma": special.polygamma,
 }  # fmt: skip

@@ -11,7 +11,7 @@ import numba
 import numpy as np
 
 from ._llvm import flat_map
-from .formats import Array, format_of, isnan
+from .formats import Array, format_of, from_ordered, isnan, ordered, storage_dtype
 from .rounding import cast_float, widen
 
 NanFlavour = Literal["number", "propagate"]
@@ -81,3 +81,15 @@ def copysign(x: Array, sign: Array, dtype: str) -> Array:
     signs = widen(sign, dtype)
     signs = np.where(isnan(signs), np.abs(signs), signs) if not format_of(dtype).has_negative_zero else signs
     return _narrow(np.copysign(widen(x, dtype), signs), dtype)
+
+
+def nextafter(x: Array, toward: Array, dtype: str) -> Array:
+    """The neighbour of x on the way to ``toward``; ``toward`` itself where they are equal (C nextafter)."""
+    storage = storage_dtype(dtype)
+    a, b = np.broadcast_arrays(np.asarray(x, dtype=storage), np.asarray(toward, dtype=storage))
+    here, there = ordered(a, dtype).reshape(a.shape), ordered(b, dtype).reshape(a.shape)
+    direction = (there > here).astype(np.int64) - (there < here)
+    step = from_ordered(here + direction, dtype)
+    step = copysign(step, a, dtype)  # a step onto zero keeps the sign it came with; every other has it already
+    step = np.where(here == 0, from_ordered(direction, dtype), step)
+    return np.where(isnan(a), a, np.where(isnan(b) | (here == there), b, step)).astype(storage)

@@ -150,6 +150,21 @@ def cast_float(x: Array, src: str, dst: str, *, mode: Mode = "rne", saturate: bo
         return _round(widen(x, source.name), target, mode, saturate)
 
 
+def reduce_precision(x: Array, exponent_bits: int, mantissa_bits: int) -> npt.NDArray[np.float32]:
+    """f32 values rounded to nearest even to ``mantissa_bits``, then to the exponent range of ``exponent_bits``.
+
+    As stablehlo.reduce_precision: too large becomes infinity, what would be subnormal becomes the zero of its sign.
+    """
+    m, emax = mantissa_bits, (1 << (exponent_bits - 1)) - 1
+    inf = 255 << m
+    target = (m, 127, inf - 1, inf, inf, inf | (1 << m >> 1), 8 + m, 1, 23 - m, MODES["rne"])
+    narrow = flat_map(_round_kernel, np.uint32, (np.asarray(x, dtype=np.float32),), target).view(np.float32)
+    magnitude = np.abs(narrow)
+    out = np.where(magnitude < np.float32(2.0 ** (1 - emax)), np.float32(0), magnitude)
+    out = np.where(out.astype(np.float64) >= 2.0 ** (emax + 1), np.float32(np.inf), out)
+    return np.where(np.isnan(x), x, np.copysign(out, x)).astype(np.float32, copy=False)
+
+
 def flush_subnormals(x: Array, dtype: str) -> Array:
     """Subnormals replaced by the zero of their sign (PTX .ftz, on inputs and on results); other values unchanged."""
     fmt = format_of(dtype)

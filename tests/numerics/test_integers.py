@@ -111,7 +111,7 @@ def test_counts(dtype: str) -> None:
 
 
 def test_division_by_one_positive_number() -> None:
-    """The shape of index arithmetic: an array by a scalar, nothing undefined, and negative dividends still truncated."""
+    """The shape of index arithmetic: an array by a scalar, nothing undefined; negative dividends still truncate."""
     up, down = np.arange(12, dtype=np.int32).reshape(3, 4), np.arange(-12, 0, dtype=np.int32).reshape(3, 4)
     five = np.array(5, np.int32)
     for x in (up, down):

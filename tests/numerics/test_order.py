@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from equivalence.numerics import order
-from equivalence.numerics.formats import codes, format_of, isnan
+from equivalence.numerics.formats import codes, format_of, isnan, same_bits, ulp_distance
 
 from .reference import differing, hard_values
 
@@ -77,3 +77,17 @@ def test_signs_on_bits(dtype: str) -> None:
     other = np.roll(x, 1)
     want = (code & np.uint64(top - 1)) | (codes(other, dtype).astype(np.uint64) & np.uint64(top))
     assert (codes(order.copysign(x, other, dtype), dtype) == want).all()
+
+
+@pytest.mark.parametrize("dtype", [*DTYPES, "f8e4m3fn", "tf32"])
+def test_nextafter_moves_one_code(dtype: str) -> None:
+    x, target = hard_values(dtype, 2000, 4), hard_values(dtype, 2000, 5)
+    got = order.nextafter(x, target, dtype)
+    with np.errstate(invalid="ignore"):
+        equal, number = np.asarray(x == target), ~isnan(x) & ~isnan(target)
+    assert (ulp_distance(x, got, dtype)[number & ~equal] == 1).all()
+    assert same_bits(got, target, dtype)[number & equal].all()
+    assert isnan(got)[~number].all()
+    if dtype in ("f32", "f64"):
+        with np.errstate(all="ignore"):
+            assert same_bits(got, np.nextafter(x, target), dtype).all()

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from equivalence.numerics.formats import FORMATS, codes, format_of, same_bits
-from equivalence.numerics.rounding import MODES, cast_float, flush_subnormals, round_integral
+from equivalence.numerics.rounding import MODES, cast_float, flush_subnormals, reduce_precision, round_integral
 
 from .reference import by_mpfr, by_table, differing, finite_values, hard_values
 
@@ -134,3 +134,17 @@ def test_round_integral(mode: str) -> None:
         "rna": [0, 1, 2, 3, -1, -0.0, 8388608, 8388609, np.inf],
     }[mode]
     assert differing(round_integral(x, "f32", mode=mode), np.array(want), "f32").size == 0
+
+
+def test_reduce_precision_is_a_cast_without_subnormals() -> None:
+    x = hard_values("f32", 5000, 9)
+    for dtype, exponent, mantissa in (("bf16", 8, 7), ("f16", 5, 10), ("f8e5m2", 5, 2), ("f8e4m3", 4, 3)):
+        fmt = format_of(dtype)
+        cast = cast_float(x, "f32", dtype)
+        ordinary = np.abs(x) >= 2 * fmt.smallest_normal
+        got = reduce_precision(x, exponent, mantissa)
+        assert same_bits(got, cast.astype(np.float32), "f32")[ordinary | (x == 0) | np.isnan(x)].all()
+        assert (got[np.abs(x) < fmt.smallest_normal / 2] == 0).all()
+        assert (np.signbit(got) == np.signbit(x))[~np.isnan(x)].all()
+    tie = np.array([1 + 2.0**-8, 1 + 3 * 2.0**-8, 2.0**-15], np.float32)
+    assert reduce_precision(tie, 5, 7).tolist() == [1.0, 1 + 2.0**-6, 0.0]
