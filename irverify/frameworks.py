@@ -17,7 +17,7 @@ _ROOTS = {
     "nki": "NKI kernels", "neuronxcc": "NKI kernels", "tilelang": "TileLang kernels", "cutlass": "CuTe kernels",
     "cupy": "CuPy kernels", "mlx": "MLX kernels", "tensorflow": "TensorFlow", "numba": "Numba kernels",
 }  # fmt: skip
-_SUPPORTED = ("torch", "jax")
+_SUPPORTED = ("torch", "jax")  # where a file uses both, the first
 _MAX_FILES = 40  # followed imports per subject: enough for a package's own helpers, never the whole site-packages
 
 
@@ -30,7 +30,7 @@ def detect(path: Path, tree: ast.Module, entry: str) -> str:
     foreign = sorted(found.difference(_SUPPORTED))
     if foreign and not found.intersection(_SUPPORTED):
         raise Unsupported(foreign[0], _import_span(path, tree), "only torch, Triton, JAX and Pallas are read so far")
-    return "jax" if "jax" in found and "torch" not in found else "torch"
+    return next((framework for framework in _SUPPORTED if framework in found), _SUPPORTED[0])
 
 
 def _imports(tree: ast.AST) -> Iterator[tuple[str, str]]:

@@ -5,6 +5,7 @@ Takes CompareOptions; gives a Report.  The one place that calls the judge, and t
 
 from __future__ import annotations
 
+import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -185,13 +186,16 @@ def finish(report: Report, options: CompareOptions, started: float) -> Report:
 
 
 def check_writable(directory: Path) -> None:
-    """Refuses a witness directory that cannot be made, before any work is done; makes nothing."""
-    import os
-
-    parent = directory
+    """Refuses a witness directory that cannot be made, before any work is done; leaves nothing behind."""
+    parent = directory.absolute()
     while not parent.exists():
         parent = parent.parent
     if not parent.is_dir():
         raise UsageError(f"--save-witness {directory}: {parent} is a file; give a directory")
-    if not os.access(parent, os.W_OK | os.X_OK):
-        raise UsageError(f"--save-witness {directory}: no permission to write in {parent}; give another directory")
+    try:
+        os.rmdir(
+            tempfile.mkdtemp(prefix=".irverify-", dir=parent)
+        )  # permissions alone do not tell: /proc, read-only disks
+    except OSError as error:
+        reason = "no permission to write" if isinstance(error, PermissionError) else f"cannot write ({error.strerror})"
+        raise UsageError(f"--save-witness {directory}: {reason} in {parent}; give another directory") from None

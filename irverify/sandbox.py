@@ -91,7 +91,10 @@ def start(name: str, job: dict[str, Any], directory: Path, timeout: float, memor
 
 def _environment(directory: Path) -> dict[str, str]:
     """The user's environment, with the switches that framework imports read before any code of ours can run."""
+    root = str(Path(__file__).resolve().parents[1])  # for a checkout that was not installed
+    search = [path for path in (os.environ.get("PYTHONPATH"), root) if path]
     settings = {
+        "PYTHONPATH": os.pathsep.join(search),
         "TORCHDYNAMO_DISABLE": "1",
         "JAX_PLATFORMS": "cpu",
         "GEMS_VENDOR": "nvidia",
