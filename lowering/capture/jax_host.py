@@ -39,7 +39,7 @@ def capture_jax(
     with instrumented_pallas(notes):
         host = flat.host(fn)
         inputs, target, outputs = _forward(flat, host) if not backward else _backward(flat, host)
-        lowered = _lower(jax, target, inputs)
+        lowered = _lower(jax, target, inputs, notes)
     return _trace(jax, lowered, inputs, outputs, notes)
 
 
@@ -155,12 +155,17 @@ def _cotangents(shapes: list[Any], given: list[Any]) -> list[Any]:
     return [given.pop(0) if _is_float(s.dtype) else np.zeros(s.shape, jax.dtypes.float0) for s in shapes]
 
 
-def _lower(jax: Any, target: Callable[..., Any], inputs: Named) -> Any:
+def _lower(jax: Any, target: Callable[..., Any], inputs: Named, notes: list[str]) -> Any:
+    traced = jax.jit(target, keep_unused=True).trace(*(a for _, a in inputs))
     try:
-        traced = jax.jit(target, keep_unused=True).trace(*(a for _, a in inputs))
         return traced.lower(lowering_platforms=("cpu",))
     except NotImplementedError as error:
         raise Unsupported(f"jax itself: {error}", hint="jax cannot lower this for the CPU") from error
+    except ValueError as error:
+        if "not supported by dot_general on CPU" not in str(error):
+            raise
+        notes.append("lowered for CUDA, because jax refuses this dot precision on the CPU")
+        return traced.lower(lowering_platforms=("cuda",))
 
 
 def _trace(jax: Any, lowered: Any, inputs: Named, outputs: Callable[[Any], list[str]], notes: list[str]) -> JaxTrace:

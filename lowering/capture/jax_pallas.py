@@ -11,6 +11,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 from unittest import mock
 
+from lowering.capture.jax_blocks import guarded_blocks
 from lowering.capture.jax_trace import UNDEFINED
 from lowering.errors import UsageError
 
@@ -33,6 +34,7 @@ def instrumented_pallas(notes: list[str]) -> Iterator[None]:
     with ExitStack() as patches:
         swap = patches.enter_context
         swap(mock.patch.object(primitives, "uninitialized_value", _marking(primitives.uninitialized_value)))
+        swap(guarded_blocks(hlo_interpreter, core, notes))
         # the TPU interpreter's effects would thread tokens through the module
         swap(mock.patch.object(core, "get_interpret_effects", lambda _interpret: ()))
         rules = discharge._discharge_rules  # pyright: ignore[reportPrivateUsage]

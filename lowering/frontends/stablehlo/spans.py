@@ -17,14 +17,30 @@ from lowering.errors import UNKNOWN_SPAN, Span
 _CAPTURE = str(Path(user_frames.__file__).parent)
 
 
-def span_of(location: Any) -> Span:
-    """Where the user wrote it; UNKNOWN_SPAN when no frame is the user's."""
+def span_of(location: Any, within: str = "", call: Span = UNKNOWN_SPAN) -> Span:
+    """Where the user wrote it; ``call`` when no frame is the user's.
+
+    Inside the function ``within``, called at ``call``, an op whose traceback does not pass through that function
+    belongs to a jitted function of jax's (jnp.where, say), whose cached ops point at its first caller.
+    """
+    frames = list(_user_frames(location))
+    if within and not any(_is_named(frame.name, within) for frame in frames):
+        return call
+    return frames[0] if frames else call
+
+
+def _is_named(qualified: str, symbol: str) -> bool:
+    """Whether a frame runs the function that became ``symbol``: MLIR appends _0, _1, ... to make symbols unique."""
+    name = qualified.rpartition(".")[2]
+    return symbol == name or symbol.rstrip("0123456789") == name + "_"
+
+
+def _user_frames(location: Any) -> Iterator[Span]:
     for span in _frames(location, ""):
         if span.file.startswith(_CAPTURE):
-            break  # further out is whoever called irverify
+            return  # further out is whoever called irverify
         if is_user_file(span.file):
-            return span
-    return UNKNOWN_SPAN
+            yield span
 
 
 def _frames(location: Any, name: str) -> Iterator[Span]:

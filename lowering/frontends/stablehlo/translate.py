@@ -46,14 +46,14 @@ def lower_module(
 
 
 class Translator:
-    """``values`` maps MLIR values to KIR values; ``call_span`` is set inside functions that belong to a library."""
+    """``values`` maps MLIR values to KIR values; ``_callee`` is the function being inlined and where it is called."""
 
     def __init__(self, module_functions: dict[str, Any]) -> None:
         self.functions = module_functions
         self.builder = FoldingBuilder()
         self.values: dict[Any, Value] = {}
         self.notes: list[str] = []
-        self._library: tuple[Span, Span] | None = None
+        self._callee: tuple[str, Span] = ("", UNKNOWN_SPAN)
 
     def note(self, text: str) -> None:
         """Records an assumption once."""
@@ -90,15 +90,12 @@ class Translator:
         raise Unsupported("a block without a return")
 
     def call(self, name: str, arguments: Sequence[Value], span: Span) -> list[Value]:
-        """Inlines function ``name``.  A function whose ops all sit where it was first called from is jax's own
-        (jnp.where, say): its ops get the span of this call instead."""
-        function = self.functions[name]
-        saved = self._library
-        self._library = (span_of(function.location), span)
+        """Inlines function ``name``, called at ``span``."""
+        saved, self._callee = self._callee, (name, span)
         try:
-            return self.inline(function.regions[0].blocks[0], arguments)
+            return self.inline(self.functions[name].regions[0].blocks[0], arguments)
         finally:
-            self._library = saved
+            self._callee = saved
 
     def region(self, block: Any) -> Block:
         """A KIR region with the arguments of the MLIR block, ended by yield."""
@@ -107,7 +104,7 @@ class Translator:
 
     def _op(self, op: Any) -> None:
         operation = op.operation
-        span = self._span(operation.location)
+        span = span_of(operation.location, *self._callee)
         handler = HANDLERS.get(operation.name)
         if handler is None:
             raise Unsupported(operation.name, span, "this op has no model in irverify yet")
@@ -117,14 +114,6 @@ class Translator:
         results = [made] if isinstance(made, Value) else list(made)
         for result, value in zip(operation.results, results, strict=True):
             self.values[result] = _checked(node, value, tensor_type(result.type, span))
-
-    def _span(self, location: Any) -> Span:
-        span = span_of(location)
-        if self._library is None:
-            return span
-        home, call = self._library
-        inside = span in (UNKNOWN_SPAN, home) and call.line
-        return call if inside else span
 
 
 def _checked(node: Node, value: Value, expected: TensorType) -> Value:
