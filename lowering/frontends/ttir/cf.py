@@ -65,6 +65,8 @@ class Structuriser:
 
     def _branch(self, i: int, end: ir.Operation) -> tuple[int | None, list[Value]]:
         """An ``if`` up to the meeting block, and its results: that block's arguments."""
+        if self.low.lifted is not None:
+            raise self.low.unsupported("early return inside tt.map_elementwise", "write it with if/else")
         condition = self.low.value(end.operands[0])
         _one, n_true, n_false = attribute(end, "operandSegmentSizes")
         operands = list(end.operands)[1:]

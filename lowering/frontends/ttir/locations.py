@@ -6,6 +6,9 @@ named there (``tl.sum`` is lines of standard.py called from the line that a read
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import cast
+
 from jaxlib.mlir import ir
 
 from lowering.errors import UNKNOWN_SPAN, Span
@@ -29,7 +32,7 @@ def _frames(location: ir.Location, name: str) -> list[Span]:
         case ir.CallSiteLoc():
             return _frames(location.callee, name) + _frames(location.caller, "")
         case ir.FusedLoc():
-            return [frame for part in location.locations for frame in _frames(part, name)]
+            return [frame for part in cast(Iterable[ir.Location], location.locations) for frame in _frames(part, name)]
         case ir.FileLineColLoc():
             return [Span(location.filename, location.start_line, location.start_col, name)]
     return []
