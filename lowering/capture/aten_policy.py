@@ -8,6 +8,7 @@ In-place and ``out=`` variants are recorded as their functional op: the event's 
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -20,8 +21,7 @@ KEPT = frozenset(
     f"aten.{name}"
     for name in """
     _softmax _log_softmax _safe_softmax logsumexp
-    native_layer_norm native_group_norm _native_batch_norm_legit_functional
-    _native_batch_norm_legit_no_training native_dropout
+    native_layer_norm native_group_norm native_dropout
     convolution convolution_backward mm bmm addmm baddbmm dot mv addmv
     gelu sigmoid silu relu tanh erf softplus elu leaky_relu hardtanh sign sgn
     sum mean var var_mean std std_mean amax amin max min argmax argmin prod any all cumsum cumprod logcumsumexp
@@ -35,7 +35,20 @@ KEPT = frozenset(
     """.split()
 )
 # In Core ATen, but lowering would rather see the pieces.
-TAKEN_APART = frozenset({"aten.native_layer_norm_backward", "aten.native_group_norm_backward"})
+TAKEN_APART = frozenset(
+    f"aten.{name}"
+    for name in """
+    native_layer_norm_backward native_group_norm_backward
+    native_batch_norm _native_batch_norm_legit _native_batch_norm_legit_functional _batch_norm_with_update
+    _batch_norm_with_update_functional _batch_norm_no_update _native_batch_norm_legit_no_training
+    native_batch_norm_backward batch_norm_backward
+    """.split()
+)
+# Torch has a decomposition for these, but not in its Core ATen table.
+_MORE = """
+    _scaled_dot_product_flash_attention_for_cpu upsample_bilinear2d upsample_bicubic2d upsample_trilinear3d
+    linalg_vector_norm addmv hypot adaptive_max_pool2d dist ldexp copysign remainder
+    """.split()
 RENAMED = {"aten.zero_": ("aten.fill", "Scalar", (0,)), "aten.copy_": ("aten.copy", "default", ())}
 # Allocation only: their results are storages of origin 'empty' (or views), not events.
 ALLOCATORS = frozenset(
@@ -58,11 +71,13 @@ def packet_name(func: OpOverload) -> str:
 def _table() -> dict[Any, Callable[..., Any]]:
     from torch._decomp import core_aten_decompositions, get_decompositions
 
-    aten = torch.ops.aten
-    extra = [aten._scaled_dot_product_flash_attention_for_cpu, aten.native_layer_norm_backward, aten.mish,
-             aten.native_batch_norm_backward, aten.upsample_bilinear2d, aten.glu_jvp, aten.l1_loss]  # fmt: skip
-    known = [op for op in extra if op is not None]
-    return {**get_decompositions(known), **dict(core_aten_decompositions())}
+    names = [*_MORE, *(name.removeprefix("aten.") for name in TAKEN_APART)]
+    packets = [getattr(torch.ops.aten, name) for name in names if hasattr(torch.ops.aten, name)]
+    found: dict[Any, Callable[..., Any]] = {}
+    for packet in packets:
+        with contextlib.suppress(RuntimeError):  # this version of torch has none
+            found |= get_decompositions([packet])
+    return {**found, **dict(core_aten_decompositions())}
 
 
 @cache

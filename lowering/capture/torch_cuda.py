@@ -109,6 +109,17 @@ def _compile(model: Any = None, **options: Any) -> Any:
     return model if model is not None else (lambda function: function)
 
 
+def _loader(load: Callable[..., Any]) -> Callable[..., Any]:
+    """torch.load, refusing map_location='cuda': it builds storages on a device that does not exist."""
+
+    def checked(*args: Any, map_location: Any = None, **kwargs: Any) -> Any:
+        if isinstance(map_location, str | torch.device) and torch.device(map_location).type == "cuda":
+            raise Unsupported("torch.load(map_location='cuda')", user_span(_STOP), "load to 'cpu', then call .cuda()")
+        return load(*args, map_location=map_location, **kwargs)
+
+    return checked
+
+
 def _cuda_attributes(gpu: VirtualGpu) -> dict[str, Any]:
     device = properties(gpu)
     no_graphs = unsupported("CUDA graphs", "call the function directly")
@@ -181,6 +192,7 @@ def _attributes(gpu: VirtualGpu) -> dict[str, Any]:
         "torch.inference_mode": _no_grad_for_inference,
         "torch.compile": _compile,
         "torch.autocast": _Autocast,
+        "torch.load": _loader(torch.load),
         "torch.distributed.init_process_group": multi_gpu,
         "torch.utils.cpp_extension.load_inline": unsupported("torch.utils.cpp_extension.load_inline"),
         "torch.utils.cpp_extension.load": unsupported("torch.utils.cpp_extension.load"),

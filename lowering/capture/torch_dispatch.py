@@ -299,7 +299,7 @@ def _is_boolean_index(func: Any, args: Any) -> bool:
 
 
 def _outputs(func: Any, args: Any, kwargs: Any, result: Any) -> list[torch.Tensor]:
-    """The tensors the op wrote: those its schema marks as written, then its other results."""
+    """The tensors the op wrote: its own results, then those its schema marks as written (as functional variants do)."""
     results = [leaf for leaf in tree_iter(result) if isinstance(leaf, torch.Tensor)]
     if not func._schema.is_mutable:
         return results
@@ -307,7 +307,7 @@ def _outputs(func: Any, args: Any, kwargs: Any, result: Any) -> list[torch.Tenso
     given = {**dict(zip(names, args)), **kwargs}
     written = [given.get(name) for name in policy.written_arguments(func)]
     outputs = [leaf for leaf in tree_iter(written) if isinstance(leaf, torch.Tensor)]
-    return outputs + [leaf for leaf in results if all(leaf is not output for output in outputs)]
+    return [leaf for leaf in results if all(leaf is not output for output in outputs)] + outputs
 
 
 def _functional(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[str, tuple[Any, ...], dict[str, Any]]:

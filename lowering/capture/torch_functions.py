@@ -13,7 +13,6 @@ from torch.overrides import TorchFunctionMode
 
 from lowering.capture.torch_dispatch import Dispatcher
 from lowering.capture.torch_tensor import VirtualTensor
-from lowering.errors import Unsupported
 
 _META = torch.device("meta")
 # With device='meta' these would drop the data they are given: they build on the CPU and then move.
@@ -42,7 +41,6 @@ class FunctionMode(TorchFunctionMode):
         self.special = {
             torch.Tensor.cuda: self._cuda,
             torch.Tensor.pin_memory: lambda tensor, *args, **kwargs: tensor,
-            torch.load: self._load,
             torch.where: _where,
             torch.Tensor.where: lambda tensor, condition, other: _where(condition, tensor, other),
         }
@@ -84,17 +82,13 @@ class FunctionMode(TorchFunctionMode):
         gradient = kwargs.pop("requires_grad", False)
         if func is torch.Tensor.new_tensor:
             func, args, kwargs = torch.tensor, args[1:], {"dtype": source.dtype, **kwargs}  # type: ignore[union-attr]
-        moved = (args[0] if isinstance(args[0], torch.Tensor) else func(*args, **kwargs)).to(_META, kwargs.get("dtype"))
+        built = args[0] if isinstance(args[0], torch.Tensor) else func(*args, **kwargs, device="cpu")
+        moved = built.to(_META, kwargs.get("dtype"))
         return moved.requires_grad_() if gradient else moved
 
     def _cuda(self, tensor: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
         memory_format = kwargs.get("memory_format")
         return tensor.to(_META, **({} if memory_format is None else {"memory_format": memory_format}))
-
-    def _load(self, *args: Any, **kwargs: Any) -> Any:
-        if _is_cuda(kwargs.get("map_location")):
-            raise Unsupported("torch.load(map_location='cuda')", self.dispatcher.span(), "load to 'cpu', then call .cuda()")
-        return torch.load(*args, **kwargs)
 
     def _read_plain(self, tensor: Any, construct: str) -> None:
         """A plain CPU tensor may hold results too (``buffer.copy_(x)``): its reads are reads of the trace."""

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from lowering.capture import torch_cuda, torch_host, torch_tensor
+from lowering.capture import torch_cuda, torch_host, torch_library, torch_tensor
 from lowering.capture.recorder import ReadBack, Recorder
 from lowering.capture.torch_dispatch import Dispatcher, MixedDevices
 from lowering.capture.torch_functions import FunctionMode
@@ -45,6 +45,7 @@ class TorchSession:
             stack.enter_context(_lift_on_cpu())
             torch_tensor._dispatchers.append(self.dispatcher)
             stack.callback(torch_tensor._dispatchers.pop)
+            stack.callback(torch_library.install(self.dispatcher.user_kernels))
             if HAS_TRITON:
                 self._install_triton(stack)
             stack.enter_context(FunctionMode(self.dispatcher))
