@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from lowering.capture.trace import AtenCall, HostRead, HostTrace, KernelArg, Launch, PointerArg, Storage, TensorRef
-from lowering.frontends import aten
-from lowering.frontends.aten.dtypes import KIR_NAMES
 from lowering.errors import Unsupported
+from lowering.frontends import aten
+from lowering.frontends.aten.dtypes import KIR_NAMES, TORCH_NAMES
+from lowering.frontends.aten.views import as_view
 from lowering.ir.builder import Builder
 from lowering.ir.program import Block, Function, Program, Value
 from lowering.ir.types import DTYPES, U8, DType, TensorType
@@ -120,12 +121,17 @@ class _Memory:
         self._builder, self._storages = builder, trace.storages
         self._buffers: dict[int, Value] = {}
         self._known: dict[int, dict[View, Value]] = {}
+        self._written: dict[int, tuple[TensorRef, Value]] = {}
         self._first_dtype = _dtypes_of_constants(trace)
 
     def read(self, ref: TensorRef) -> Value:
+        buffer = self._buffer(ref.storage)  # entering a constant makes a view known
         view, known = _view(ref), self._known.setdefault(ref.storage, {})
-        buffer = self._buffer(ref.storage)  # entering a constant may make the view known
         if view not in known:
+            value = self._from_known(ref)
+            if value is not None:
+                known[view] = value
+                return value
             attrs = {"to": kir_dtype(ref).name, "shape": ref.shape, "strides": ref.strides, "offset": ref.offset}
             known[view] = self._builder("read", buffer, **attrs)
         return known[view]
@@ -136,10 +142,17 @@ class _Memory:
         self.forget(ref.storage)
         if _injective(ref):
             self._known[ref.storage] = {_view(ref): value}
+            self._written[ref.storage] = (ref, value)
+
+    def _from_known(self, ref: TensorRef) -> Value | None:
+        """The view in terms of what was last written, if that covers it."""
+        last = self._written.get(ref.storage)
+        return None if last is None else as_view(self._builder, last[1], last[0], ref)
 
     def forget(self, storage: int) -> None:
         """Its contents may have changed."""
         self._known[storage] = {}
+        self._written.pop(storage, None)
 
     def pointer(self, arg: PointerArg) -> Value:
         """The address of the first element a kernel was given."""
@@ -159,11 +172,8 @@ class _Memory:
         dt = self._first_dtype.get(entry.id, U8)
         dt = dt if entry.nbytes % dt.nbytes == 0 else U8
         values = np.ascontiguousarray(entry.data).view(dt.numpy)
-        ref = TensorRef(entry.id, _TORCH_NAMES[dt.name], values.shape, (1,))
+        ref = TensorRef(entry.id, TORCH_NAMES[dt.name], values.shape, (1,))
         self.write(ref, self._builder.constant(values, dt))
-
-
-_TORCH_NAMES = {kir: torch for torch, kir in KIR_NAMES.items()}
 
 
 def kir_dtype(ref: TensorRef) -> DType:

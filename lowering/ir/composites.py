@@ -20,12 +20,13 @@ class Composites:
 
     builder: Builder
     impl: str = ""
+    exact_sqrt: bool = True
 
     # -- spelling ------------------------------------------------------------------------------------------------
 
     def fn(self, name: str, *xs: Value) -> Value:
-        """An intrinsic; sqrt is correctly rounded, the others are what ``impl`` gives."""
-        if name == "sqrt":
+        """An intrinsic: what ``impl`` gives, but for a correctly rounded sqrt."""
+        if name == "sqrt" and self.exact_sqrt:
             return self.builder("math", *xs, fn=name, accuracy="exact")
         return self.builder("math", *xs, fn=name, accuracy="declared", impl=self.impl)
 

@@ -51,7 +51,8 @@ class Context:
 
     @property
     def composites(self) -> Composites:
-        return Composites(self.builder, "torch")
+        """CUDA's sqrt is correctly rounded; the CPU's comes from a vector library and is not."""
+        return Composites(self.builder, "torch", exact_sqrt=self.cuda)
 
     def unsupported(self, hint: str = "", what: str = "") -> Unsupported:
         return Unsupported(self.call.op + what, self.call.span, hint)

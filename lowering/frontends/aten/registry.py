@@ -37,9 +37,15 @@ def aten(*names: str) -> Callable[[Handler], Handler]:
     return register
 
 
+#: Primitives of torch's own decompositions that mean what an ATen op means.
+_PRIMS = {"prims.signbit": "signbit", "prims.convert_element_type": "_to_copy"}
+
+
 def base_name(op: str) -> str:
     """'add' for 'aten.add_.Tensor': an in-place op computes the same and is written to its outputs."""
-    name = op.split(".")[1]
+    namespace, name = op.split(".")[:2]
+    if namespace != "aten":
+        return _PRIMS.get(f"{namespace}.{name}", op)
     return name if name in HANDLERS else name.removesuffix("_")
 
 
@@ -51,7 +57,7 @@ def lower_call(
     target: str = "cpu",
 ) -> None:
     """Emits the ops of ``call``; ``target`` ('cpu', 'sm_80', ...) says whose library numerics are meant."""
-    handler = HANDLERS.get(base_name(call.op)) if call.op.startswith("aten.") else None
+    handler = HANDLERS.get(base_name(call.op))
     if handler is None:
         hint = "add a handler in lowering/frontends/aten, or let capture decompose the op"
         raise Unsupported(call.op, call.span, hint)
