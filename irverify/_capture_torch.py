@@ -58,7 +58,7 @@ class TorchAdapter:
         from lowering.capture.torch_arrays import array_of
 
         strides = None if tensor.is_contiguous() else tuple(tensor.stride())
-        return ArrayValue(array_of(getattr(tensor, "inner", tensor)), strides)
+        return ArrayValue(array_of(_inner(tensor)), strides)
 
     def _real(self, value: Any) -> Any:
         """Data as what user code expects: tensors on the device, dtypes, devices."""
@@ -103,7 +103,7 @@ class TorchAdapter:
         from lowering.capture.torch_arrays import tensor_of, unobserved
 
         with unobserved(), self.torch.no_grad():
-            getattr(tensor, "inner", tensor).copy_(tensor_of(value.data))
+            _inner(tensor).copy_(tensor_of(value.data))
 
     # -- capture -------------------------------------------------------------------------------------------------
 
@@ -134,6 +134,13 @@ class TorchAdapter:
                 yield f"autotune configuration {number} does not lower: {error}"
             except Exception as error:
                 yield f"autotune configuration {number} does not run: {type(error).__name__}: {error}"
+
+
+def _inner(tensor: Any) -> Any:
+    """The plain CPU tensor behind a virtual one."""
+    from lowering.capture.torch_tensor import VirtualTensor
+
+    return tensor.inner if isinstance(tensor, VirtualTensor) else tensor
 
 
 def _check_same_weights(own: dict[str, tuple[int, ...]], given: dict[str, tuple[int, ...]]) -> None:

@@ -70,8 +70,8 @@ def _automatic(sizes: Mapping[str, int], blocks: Sequence[int]) -> tuple[tuple[s
         ("one block", dict.fromkeys(varied, block)),
         ("several blocks", {name: block * (2 + i % 2) for i, name in enumerate(varied)}),
         ("below one block", {name: max(1, block // 2 - 3 + 2 * i) for i, name in enumerate(varied)}),
-        (f"ragged {largest}", {largest: 2 * block + 3}),
-        *((f"only {name}", {name: block // 2 + 1}) for name in varied if name != largest),
+        (f"ragged {largest.lstrip('#')}", {largest: 2 * block + 3}),
+        *((f"only {name.lstrip('#')}", {name: block // 2 + 1}) for name in varied if name != largest),
     ]
     tries = [(label, {**sizes, **change}) for label, change in candidates]
     return tuple((label, tried) for label, tried in tries if tried != dict(sizes))

@@ -82,7 +82,9 @@ class SideRun:
             captured = self._capture(variant, index)
         except Exception as error:  # any failure only means that this shape is outside what A is written for
             reason = describe(error, Path(self.job.path))
-            self.exchange.publish(f"skipped.{label}", {"label": label, "message": reason["message"].split("\n")[0]})
+            lines = reason["message"].strip().splitlines() or [""]
+            words = f"{type(error).__name__}: {lines[-1].strip()}"
+            self.exchange.publish(f"skipped.{label}", {"label": label, "message": words})
             return 0
         self.exchange.publish(f"v{index}", variant)
         self._publish(index, label, captured)
