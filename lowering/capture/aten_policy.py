@@ -16,10 +16,14 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(f"aten.{name}" for name in text.split())
+
+
 # Outside Core ATen, or decomposed by torch, but with a meaning worth more whole than in pieces.
-KEPT = frozenset(
-    f"aten.{name}"
-    for name in """
+KEPT = _names(
+    """
     _softmax _log_softmax _safe_softmax logsumexp
     native_layer_norm native_group_norm native_dropout
     convolution convolution_backward mm bmm addmm baddbmm dot mv addmv
@@ -32,33 +36,33 @@ KEPT = frozenset(
     scalar_tensor new_zeros new_ones new_full eye linspace clone _to_copy copy
     avg_pool2d max_pool2d_with_indices _adaptive_avg_pool2d upsample_nearest2d grid_sampler_2d
     randn randn_like rand rand_like randint randint_like randperm bernoulli normal_functional uniform exponential
-    """.split()
+    """
 )
 # In Core ATen, but lowering would rather see the pieces.
-TAKEN_APART = frozenset(
-    f"aten.{name}"
-    for name in """
+TAKEN_APART = _names(
+    """
     native_layer_norm_backward native_group_norm_backward
     native_batch_norm _native_batch_norm_legit _native_batch_norm_legit_functional _batch_norm_with_update
     _batch_norm_with_update_functional _batch_norm_no_update _native_batch_norm_legit_no_training
     native_batch_norm_backward batch_norm_backward
-    """.split()
+    """
 )
 # Torch has a decomposition for these, but not in its Core ATen table.
-_MORE = """
+_MORE = _names(
+    """
     _scaled_dot_product_flash_attention_for_cpu upsample_bilinear2d upsample_bicubic2d upsample_trilinear3d
     linalg_vector_norm addmv hypot adaptive_max_pool2d dist ldexp copysign remainder
-    """.split()
+    """
+)
 RENAMED = {"aten.zero_": ("aten.fill", "Scalar", (0,)), "aten.copy_": ("aten.copy", "default", ())}
 # Allocation only: their results are storages of origin 'empty' (or views), not events.
-ALLOCATORS = frozenset(
-    f"aten.{name}" for name in "empty empty_like empty_strided empty_permuted new_empty new_empty_strided resize_ set_".split()
-)
+ALLOCATORS = _names("empty empty_like empty_strided empty_permuted new_empty new_empty_strided resize_ set_")
 # The size of the result, or the result itself as a Python value, depends on data: the arguments are read first.
-READS = frozenset(
-    f"aten.{name}"
-    for name in "_local_scalar_dense equal nonzero nonzero_static masked_select _unique _unique2 unique_dim "
-    "unique_consecutive unique_dim_consecutive bincount repeat_interleave histc is_nonzero allclose".split()
+READS = _names(
+    """
+    _local_scalar_dense equal nonzero nonzero_static masked_select _unique _unique2 unique_dim unique_consecutive
+    unique_dim_consecutive bincount repeat_interleave histc is_nonzero allclose
+    """
 )
 
 
@@ -71,7 +75,7 @@ def packet_name(func: OpOverload) -> str:
 def _table() -> dict[Any, Callable[..., Any]]:
     from torch._decomp import core_aten_decompositions, get_decompositions
 
-    names = [*_MORE, *(name.removeprefix("aten.") for name in TAKEN_APART)]
+    names = [name.removeprefix("aten.") for name in _MORE | TAKEN_APART]
     packets = [getattr(torch.ops.aten, name) for name in names if hasattr(torch.ops.aten, name)]
     found: dict[Any, Callable[..., Any]] = {}
     for packet in packets:
@@ -84,7 +88,12 @@ def _table() -> dict[Any, Callable[..., Any]]:
 def decomposition(func: OpOverload) -> Callable[..., Any] | None:
     """Torch's own decomposition of ``func``, unless it is recorded under its own name."""
     name = packet_name(func)
-    if func._can_decompose() and func not in _table():  # composite: autograd would have taken it apart before it came here
+    if name in _LAZY_BITS:
+        return _LAZY_BITS[name]
+    if name.startswith("aten._foreach_"):
+        return _one_by_one(name.removeprefix("aten._foreach_"))
+    if func._can_decompose() and func not in _table():
+        # Composite: called above autograd, it would have been taken apart before it came here.
         return func.decompose
     if name in TAKEN_APART:
         return _table().get(func)
@@ -97,6 +106,27 @@ def decomposition(func: OpOverload) -> Callable[..., Any] | None:
         if functional is not None and decomposition(functional) is None:
             return None  # recorded as the functional op, written in place
     return _table().get(func)
+
+
+# Views whose elements are conjugated or negated by a bit in the tensor, which a TensorRef does not have.
+_LAZY_BITS: dict[str, Callable[..., Any]] = {
+    "aten._conj": lambda tensor: torch.ops.aten._conj_physical(tensor),
+    "aten._neg_view": lambda tensor: torch.ops.aten.neg(tensor),
+}
+
+
+def _one_by_one(name: str) -> Callable[..., Any]:
+    """An op on lists of tensors as one op per tensor."""
+    packet = getattr(torch.ops.aten, name, None)
+
+    def each(first: list[torch.Tensor], *rest: Any, **options: Any) -> Any:
+        if packet is None:
+            return NotImplemented
+        pick = lambda value, i: value[i] if isinstance(value, list | tuple) else value  # noqa: E731
+        results = [packet(x, *(pick(value, i) for value in rest), **options) for i, x in enumerate(first)]
+        return None if name.endswith("_") else results
+
+    return each
 
 
 @cache

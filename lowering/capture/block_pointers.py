@@ -49,7 +49,7 @@ class BlockPointerType(core.base_type):
 
 
 class BlockPointer(core.base_value):
-    """``values``: base, then shape and strides (int64), then offsets (int32); one SSA value each, so loops carry them."""
+    """``values``: base, shape and strides (int64), offsets (int32); one SSA value each, so that loops carry them."""
 
     def __init__(self, values: list[Any], block_shape: tuple[int, ...]) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Shows a VirtualGpu to Python code through torch.cuda, torch.accelerator and their neighbours, and takes it away again.
+"""Shows a VirtualGpu to Python code through torch.cuda, torch.accelerator and others, and takes it away again.
 
 Takes a VirtualGpu; gives a context manager.  Must not know about traces or Triton.
 """
@@ -58,6 +58,9 @@ class _Null:
 
     def query(self) -> bool:
         return True
+
+    def is_capturing(self) -> bool:
+        return False
 
     def record_event(self, event: Any = None) -> _Null:
         return self
@@ -124,25 +127,60 @@ def _cuda_attributes(gpu: VirtualGpu) -> dict[str, Any]:
     device = properties(gpu)
     no_graphs = unsupported("CUDA graphs", "call the function directly")
     return {
-        "is_available": _always(True), "is_initialized": _always(True), "_is_compiled": _always(True),
-        "init": _always(None), "_lazy_init": _always(None), "_initialized": True, "_lazy_call": lambda call, **kw: None,
-        "device_count": _always(1), "current_device": _always(0), "set_device": _always(None), "_get_device": _Null,
-        "device": _Null, "device_of": _Null, "_DeviceGuard": _Null, "Stream": _Null, "ExternalStream": _Null,
-        "Event": _Null, "stream": _Null, "StreamContext": _Null, "current_stream": _Null, "default_stream": _Null,
-        "set_stream": _always(None), "synchronize": _always(None), "_exchange_device": _always(0),
-        "_maybe_exchange_device": _always(0), "get_device_properties": _always(device),
-        "_get_device_properties": _always(device), "get_device_name": _always(gpu.name),
-        "get_device_capability": _always(gpu.capability), "get_arch_list": _always([gpu.target]),
-        "is_bf16_supported": _always(True), "is_tf32_supported": _always(True), "can_device_access_peer": _always(False),
-        "mem_get_info": _always((gpu.total_memory, gpu.total_memory)), "memory_allocated": _always(0),
-        "max_memory_allocated": _always(0), "memory_reserved": _always(0), "max_memory_reserved": _always(0),
-        "reset_peak_memory_stats": _always(None), "memory_stats": _always({}), "empty_cache": _always(None), "ipc_collect": _always(None),
-        "manual_seed": _always(None), "manual_seed_all": _always(None), "seed": _always(None), "initial_seed": _always(0),
-        "default_generators": (_CudaGenerator(),), "get_rng_state": lambda *a: torch.get_rng_state(),
+        "is_available": _always(True),
+        "is_initialized": _always(True),
+        "_is_compiled": _always(True),
+        "init": _always(None),
+        "_lazy_init": _always(None),
+        "_initialized": True,
+        "_lazy_call": lambda call, **kw: None,
+        "device_count": _always(1),
+        "current_device": _always(0),
+        "set_device": _always(None),
+        "_get_device": _Null,
+        "device": _Null,
+        "device_of": _Null,
+        "_DeviceGuard": _Null,
+        "Stream": _Null,
+        "ExternalStream": _Null,
+        "Event": _Null,
+        "stream": _Null,
+        "StreamContext": _Null,
+        "current_stream": _Null,
+        "default_stream": _Null,
+        "set_stream": _always(None),
+        "synchronize": _always(None),
+        "_exchange_device": _always(0),
+        "_maybe_exchange_device": _always(0),
+        "get_device_properties": _always(device),
+        "_get_device_properties": _always(device),
+        "get_device_name": _always(gpu.name),
+        "get_device_capability": _always(gpu.capability),
+        "get_arch_list": _always([gpu.target]),
+        "is_bf16_supported": _always(True),
+        "is_tf32_supported": _always(True),
+        "can_device_access_peer": _always(False),
+        "mem_get_info": _always((gpu.total_memory, gpu.total_memory)),
+        "memory_allocated": _always(0),
+        "max_memory_allocated": _always(0),
+        "memory_reserved": _always(0),
+        "max_memory_reserved": _always(0),
+        "reset_peak_memory_stats": _always(None),
+        "memory_stats": _always({}),
+        "empty_cache": _always(None),
+        "ipc_collect": _always(None),
+        "manual_seed": _always(None),
+        "manual_seed_all": _always(None),
+        "seed": _always(None),
+        "initial_seed": _always(0),
+        "default_generators": (_CudaGenerator(),),
+        "get_rng_state": lambda *a: torch.get_rng_state(),
         "set_rng_state": lambda state, *a: torch.set_rng_state(state),
-        "is_current_stream_capturing": _always(False), "CUDAGraph": no_graphs, "graph": no_graphs,
+        "is_current_stream_capturing": _always(False),
+        "CUDAGraph": no_graphs,
+        "graph": no_graphs,
         "make_graphed_callables": no_graphs,
-    }  # fmt: skip
+    }
 
 
 class _CudaGenerator(torch.Generator):
@@ -162,13 +200,14 @@ class _CudaGenerator(torch.Generator):
         return self
 
 
-class _Autocast(torch.autocast):
-    """torch.autocast, refusing 'cuda': it would silently do nothing to tensors that C++ believes are on 'meta'."""
+def _enter_autocast(self: Any) -> Any:
+    """autocast.__enter__, refusing 'cuda': it would silently do nothing to tensors that C++ believes are on 'meta'."""
+    if self.device == "cuda" and self._enabled:
+        raise Unsupported("torch.autocast('cuda')", user_span(_STOP), "cast the tensors explicitly")
+    return _plain_enter(self)
 
-    def __enter__(self) -> Any:
-        if self.device == "cuda" and self._enabled:
-            raise Unsupported("torch.autocast('cuda')", user_span(_STOP), "cast the tensors explicitly")
-        return super().__enter__()
+
+_plain_enter = torch.autocast.__enter__
 
 
 def _attributes(gpu: VirtualGpu) -> dict[str, Any]:
@@ -191,7 +230,7 @@ def _attributes(gpu: VirtualGpu) -> dict[str, Any]:
         "torch.Generator": VirtualGenerator,
         "torch.inference_mode": _no_grad_for_inference,
         "torch.compile": _compile,
-        "torch.autocast": _Autocast,
+        "torch.amp.autocast_mode.autocast.__enter__": _enter_autocast,
         "torch.load": _loader(torch.load),
         "torch.distributed.init_process_group": multi_gpu,
         "torch.utils.cpp_extension.load_inline": unsupported("torch.utils.cpp_extension.load_inline"),

@@ -61,7 +61,7 @@ class Dispatcher:
         return any(self._is_ours(tensor, func._schema.is_mutable) for tensor in tensors)
 
     def _is_ours(self, tensor: torch.Tensor, written: bool) -> bool:
-        """Virtual, or a plain CPU tensor with memory of the trace's (``cpu_buffer.copy_(x)``, a constant changed later)."""
+        """Virtual, or a plain CPU tensor with the trace's memory (``buffer.copy_(x)``, a constant changed later)."""
         if isinstance(tensor, VirtualTensor) or self.recorder is None:
             return isinstance(tensor, VirtualTensor)
         return self.recorder.is_symbolic(tensor) or (written and self.recorder.knows(tensor))
@@ -203,8 +203,10 @@ class MixedDevices(RuntimeError):
     """What a real GPU says when a cuda tensor meets a CPU tensor."""
 
     def __init__(self, op: str) -> None:
-        super().__init__("Expected all tensors to be on the same device, but found at least two devices, cuda:0 and "
-                         f"cpu! (when checking arguments of {op})")
+        super().__init__(
+            "Expected all tensors to be on the same device, but found at least two devices, cuda:0 and "
+            f"cpu! (when checking arguments of {op})"
+        )
 
 
 class _DispatchMode(TorchDispatchMode):
@@ -310,7 +312,9 @@ def _outputs(func: Any, args: Any, kwargs: Any, result: Any) -> list[torch.Tenso
     return [leaf for leaf in results if all(leaf is not output for output in outputs)] + outputs
 
 
-def _functional(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[str, tuple[Any, ...], dict[str, Any]]:
+def _functional(
+    func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[str, tuple[Any, ...], dict[str, Any]]:
     """Name and arguments of the op without side effects that computes what ``func`` writes."""
     name = policy.packet_name(func)
     if name in policy.RENAMED:
@@ -318,9 +322,16 @@ def _functional(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tup
         return f"{packet}.{overload}", args + extra, kwargs
     variant = policy.functional_variant(func) if func._schema.is_mutable else None
     if variant is None:
-        return str(func), args, kwargs
+        return _without_generator(str(func)), args, kwargs
     outs = {a.name for a in func._schema.arguments if a.is_out}
     return str(variant), args, {name: value for name, value in kwargs.items() if name not in outs}
+
+
+def _without_generator(name: str) -> str:
+    """aten.randn.default for aten.randn.generator: generators are not recorded."""
+    if name.endswith(".generator"):
+        return name.removesuffix("generator") + "default"
+    return name.removesuffix("_generator")
 
 
 def _references_read(args: Any, kwargs: Any) -> Iterator[TensorRef]:

@@ -66,7 +66,7 @@ class FunctionMode(TorchFunctionMode):
         return args
 
     def _with_default_device(self, func: Any, kwargs: dict[str, Any]) -> dict[str, Any]:
-        """torch.set_default_device and ``with torch.device('cuda')`` act below this mode, where it would be too late."""
+        """torch.set_default_device and ``with torch.device('cuda')`` act below this mode, where it is too late."""
         default = default_device.CURRENT_DEVICE
         if default is not None and kwargs.get("device") is None and func in default_device._device_constructors():
             return {**kwargs, "device": default}

@@ -82,7 +82,7 @@ class TorchSession:
         read_back: ReadBack | None = None,
         autotune_config: int | None = None,
     ) -> HostTrace:
-        """Runs ``fn`` once.  If it mixes in CPU tensors of its own, it is run again with inputs that stay on the CPU."""
+        """Runs ``fn`` once; if it mixes in CPU tensors of its own, again with inputs that stay on the CPU."""
         try:
             return self._capture(fn, args, CUDA, backward, read_back, autotune_config)
         except MixedDevices as mixed:
@@ -183,5 +183,3 @@ def _lift_on_cpu() -> Iterator[None]:
         yield
     finally:
         torch._C._set_only_lift_cpu_tensors(old)
-
-

@@ -93,7 +93,9 @@ class VirtualTensor(torch.Tensor):
 
     def type(self, dtype: Any = None, non_blocking: bool = False, **kwargs: Any) -> Any:
         if dtype is None:
-            return torch.empty(0, dtype=self.dtype).type().replace("torch.", "torch.cuda." if self.is_cuda else "torch.")
+            return (
+                torch.empty(0, dtype=self.dtype).type().replace("torch.", "torch.cuda." if self.is_cuda else "torch.")
+            )
         return super().type(dtype, non_blocking, **kwargs)
 
     # -- reads by the host ---------------------------------------------------------------------------------------
@@ -103,8 +105,10 @@ class VirtualTensor(torch.Tensor):
 
     def numpy(self, *, force: bool = False) -> Any:
         if self.is_cuda and not force:
-            raise TypeError("can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu() to copy the tensor to "
-                            "host memory first.")
+            raise TypeError(
+                "can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu() to copy the tensor to "
+                "host memory first."
+            )
         return active_dispatcher().read_by_host(self.inner, "numpy()").numpy()
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:

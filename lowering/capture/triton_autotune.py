@@ -39,8 +39,10 @@ class Chooser:
         if self.forced is None:
             return configs
         if not 0 <= self.forced < len(configs):
-            raise UsageError(f"autotuner configuration {self.forced} asked for, but kernel {name} has {len(configs)} "
-                             f"(write a number from 0 to {len(configs) - 1})")
+            raise UsageError(
+                f"autotuner configuration {self.forced} asked for, but kernel {name} has {len(configs)} "
+                f"(write a number from 0 to {len(configs) - 1})"
+            )
         return [configs[self.forced]]
 
     def benchmark(self, kernel_call: Callable[[], Any]) -> list[float]:

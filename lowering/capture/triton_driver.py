@@ -8,7 +8,6 @@ are Triton's own code.
 
 from __future__ import annotations
 
-
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -145,6 +144,7 @@ class TtirLauncher:
         self.names = list(src.signature)
         self.signature = [src.signature[name] for name in self.names]
         self.metadata = metadata
+        self.text: str | None = None
         self.options = {name: _plain(getattr(metadata, name)) for name in _OPTIONS if hasattr(metadata, name)}
 
     def __call__(self, x: int, y: int, z: int, stream: Any, function: bytes, *rest: Any) -> None:
@@ -155,9 +155,10 @@ class TtirLauncher:
             return
         arguments = list(self._bind(sink, values))
         self._check(arguments)
+        self.text = self.text or function.decode()  # one string per kernel, however often it is launched
         sink.launch(
             Launch(
-                self.kernel, function.decode(), grid, tuple(arguments), self._constants(values), dict(self.options),
+                self.kernel, self.text, grid, tuple(arguments), self._constants(values), dict(self.options),
                 sink.span(), sink.configuration(self.kernel), tuple(self.metadata.irverify_written),
             )
         )  # fmt: skip
@@ -250,5 +251,3 @@ def install() -> Callable[[], None]:
         driver.set_active(old_driver)  # type: ignore[arg-type]
 
     return undo
-
-

@@ -30,7 +30,7 @@ def _decide(file: str) -> bool:
 
 
 def is_user_file(file: str) -> bool:
-    """True for the user's files and for kernel libraries, False for torch, triton, the standard library and irverify's capture."""
+    """True for the user's files and kernel libraries; False for torch, triton, the standard library and capture."""
     if file not in _is_user_file:
         _is_user_file[file] = _decide(file)
     return _is_user_file[file]

@@ -12,7 +12,7 @@ from lowering.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class VirtualGpu:
-    """Properties that decide host code: grids and split counts follow ``sms``, autotune pruning follows ``shared_memory``."""
+    """Properties that decide host code: grids follow ``sms``, autotuner pruning follows ``shared_memory``."""
 
     name: str
     capability: tuple[int, int]

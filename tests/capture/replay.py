@@ -1,4 +1,4 @@
-"""Runs the aten events of a trace again, on fresh memory, with torch's own ops: what a trace says must be what torch did.
+"""Runs the aten events of a trace again, on fresh memory, with torch's own ops: a trace must say what torch did.
 
 Takes a HostTrace without launches; gives its outputs as CPU tensors.
 """

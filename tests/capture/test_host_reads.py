@@ -43,11 +43,21 @@ def test_the_evaluators_answer_decides_the_branch(session, kernels, answer, op):
 
 @pytest.mark.parametrize(
     "look",
-    [lambda x: x.tolist(), lambda x: x.cpu().numpy(), lambda x: str(x), lambda x: float(x[0]), lambda x: torch.equal(x, x),
-     lambda x: torch.any(x > 3).item(), lambda x: [int(i) for i in (x > 2).nonzero()], lambda x: x[x > 2],
-     lambda x: torch.masked_select(x, x > 1), lambda x: torch.unique(x), lambda x: f"{x[0]:.2f}",
-     lambda x: np.asarray(x.cpu())],
-)  # fmt: skip
+    [
+        lambda x: x.tolist(),
+        lambda x: x.cpu().numpy(),
+        lambda x: str(x),
+        lambda x: float(x[0]),
+        lambda x: torch.equal(x, x),
+        lambda x: torch.any(x > 3).item(),
+        lambda x: [int(i) for i in (x > 2).nonzero()],
+        lambda x: x[x > 2],
+        lambda x: torch.masked_select(x, x > 1),
+        lambda x: torch.unique(x),
+        lambda x: f"{x[0]:.2f}",
+        lambda x: np.asarray(x.cpu()),
+    ],
+)
 def test_every_way_to_look(session, look):
     trace = session.capture(lambda x: (look(x), x)[1], [X])
     assert reads(trace)

@@ -36,4 +36,6 @@ def test_replay_equals_eager(case: LigerCase) -> None:
     expected = _eager(case, cotangents)
     assert set(replay.outputs) == set(expected)
     for name, value in expected.items():
-        torch.testing.assert_close(replay.outputs[name], value, rtol=2e-2 if value.dtype == torch.bfloat16 else 1e-4, atol=1e-4)
+        torch.testing.assert_close(
+            replay.outputs[name], value, rtol=2e-2 if value.dtype == torch.bfloat16 else 1e-4, atol=1e-4
+        )

@@ -43,7 +43,11 @@ def test_vector_add(session):
     (launch,) = launches(trace)
     assert launch.grid == (1, 1, 1) and launch.constants == {"BLOCK_SIZE": 64}
     assert [(arg.name, arg.signature) for arg in launch.args] == [
-        ("x_ptr", "*fp32"), ("y_ptr", "*fp32"), ("output_ptr", "*fp32"), ("n_elements", "i32")]  # fmt: skip
+        ("x_ptr", "*fp32"),
+        ("y_ptr", "*fp32"),
+        ("output_ptr", "*fp32"),
+        ("n_elements", "i32"),
+    ]
     assert launch.written == (2,) and launch.span.line == 22 and launch.options["num_warps"] == 4
     assert trace.outputs[0][1].storage == launch.args[2].value.storage
     assert trace.storages[trace.outputs[0][1].storage].origin == "empty"
@@ -75,7 +79,7 @@ def test_aten_between_two_launches(session, kernels):
 
 def test_autograd_function(session, kernels):
     trace = session.capture(kernels.scale_function, [X], backward=True)
-    forward, backward = launches(trace)
+    _, backward = launches(trace)
     assert [name for name, _ in trace.outputs] == ["out0", "grad:x"]
     assert [name for name, _ in trace.inputs] == ["x", "cotangent:out0"]
     assert backward.args[0].value.storage == trace.inputs[1][1].storage

@@ -22,7 +22,7 @@ IGNORED = -100
 
 @dataclass(frozen=True)
 class LigerCase:
-    """``reads_results``: the host reads what a kernel computed, so capturing it needs an evaluator to read back from."""
+    """``reads_results``: the host reads what a kernel computed, so that capturing it needs an evaluator."""
 
     name: str
     load: Callable[[], Callable[..., Any]]
@@ -98,7 +98,9 @@ def rms(x: torch.Tensor, eps: float) -> torch.Tensor:
     return x * torch.rsqrt((x * x).mean(-1, keepdim=True) + eps)
 
 
-@case("rms_norm", functional("liger_rms_norm", eps=1e-6), lambda: {"X": normal(ROWS, HIDDEN), "W": normal(HIDDEN, seed=1)})
+@case(
+    "rms_norm", functional("liger_rms_norm", eps=1e-6), lambda: {"X": normal(ROWS, HIDDEN), "W": normal(HIDDEN, seed=1)}
+)
 def rms_norm(X, W):
     return rms(X, 1e-6) * W
 
@@ -242,9 +244,7 @@ def softmax(x):
     return torch.softmax(x, -1)
 
 
-CASES.append(
-    LigerCase("softmax big", functional("liger_softmax"), lambda: softmax, lambda: {"x": normal(2, 5000)})
-)
+CASES.append(LigerCase("softmax big", functional("liger_softmax"), lambda: softmax, lambda: {"x": normal(2, 5000)}))
 
 
 def sparsemax_last(x: torch.Tensor) -> torch.Tensor:
@@ -266,7 +266,11 @@ def sparsemax(input):
 # -- cross entropies ---------------------------------------------------------------------------------------------
 
 
-@case("cross_entropy", functional("liger_cross_entropy"), lambda: {"input": normal(ROWS, VOCAB), "target": labels(ROWS, VOCAB, 1)})
+@case(
+    "cross_entropy",
+    functional("liger_cross_entropy"),
+    lambda: {"input": normal(ROWS, VOCAB), "target": labels(ROWS, VOCAB, 1)},
+)
 def cross_entropy(input, target):
     return F.cross_entropy(input, target)
 
@@ -282,7 +286,11 @@ def _options(logits: torch.Tensor, target: torch.Tensor, weight: torch.Tensor | 
 @case(
     "cross_entropy all options",
     functional("liger_cross_entropy", label_smoothing=0.1, lse_square_scale=1e-3, softcap=30.0),
-    lambda: {"input": wanted(normal(ROWS, VOCAB)), "target": labels(ROWS, VOCAB, 1), "weight": normal(VOCAB, seed=3).abs() + 0.1},
+    lambda: {
+        "input": wanted(normal(ROWS, VOCAB)),
+        "target": labels(ROWS, VOCAB, 1),
+        "weight": normal(VOCAB, seed=3).abs() + 0.1,
+    },
 )
 def cross_entropy_options(input, target, weight):
     return _options(input, target, weight)
@@ -337,7 +345,11 @@ def vocab_parallel_cross_entropy(vocab_parallel_logits, target):
 @case(
     "fused_ce_tvd",
     liger("fused_ce_tvd", "LigerFusedCETVDFunction", IGNORED),
-    lambda: {"student_logits": wanted(normal(ROWS, VOCAB)), "teacher_logits": normal(ROWS, VOCAB, seed=1), "target": labels(ROWS, VOCAB, 1)},
+    lambda: {
+        "student_logits": wanted(normal(ROWS, VOCAB)),
+        "teacher_logits": normal(ROWS, VOCAB, seed=1),
+        "target": labels(ROWS, VOCAB, 1),
+    },
 )
 def fused_ce_tvd(student_logits, teacher_logits, target):
     kept = (target != IGNORED).to(student_logits.dtype)
@@ -506,7 +518,11 @@ def rope(q, k, cos, sin):
 @case(
     "llama4_rope",
     liger("llama4_rope", "LigerLlama4RopeFunction"),
-    lambda: {"q": wanted(normal(2, 5, 4, 16)), "k": wanted(normal(2, 5, 2, 16, seed=1)), "freqs": torch.stack(angles(5, 16), -1)[:, :8].contiguous()},
+    lambda: {
+        "q": wanted(normal(2, 5, 4, 16)),
+        "k": wanted(normal(2, 5, 2, 16, seed=1)),
+        "freqs": torch.stack(angles(5, 16), -1)[:, :8].contiguous(),
+    },
 )
 def llama4_rope(q, k, freqs):
     real, imaginary = freqs[None, :, None, :, 0], freqs[None, :, None, :, 1]

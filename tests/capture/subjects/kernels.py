@@ -66,7 +66,9 @@ def scale_function(x):
     return Scale.apply(x, 5.0)
 
 
-@triton.autotune([triton.Config({"BLOCK": size}, num_warps=4) for size in (16, 32, 64)], key=["n"], reset_to_zero=["y_ptr"])
+@triton.autotune(
+    [triton.Config({"BLOCK": size}, num_warps=4) for size in (16, 32, 64)], key=["n"], reset_to_zero=["y_ptr"]
+)
 @triton.jit
 def tuned_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
     tl.static_assert(BLOCK >= 32)
