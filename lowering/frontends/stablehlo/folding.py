@@ -15,7 +15,7 @@ import numpy as np
 
 from lowering.ir.builder import Builder
 from lowering.ir.program import Block, Op, Value
-from lowering.ir.types import BOOL
+from lowering.ir.types import BOOL, DType, dtype
 
 Number = bool | int | float
 _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
@@ -107,11 +107,20 @@ class FoldingBuilder(Builder):
             return self._literal_op(_COMPARE[attrs["pred"]](*values), BOOL)
         if name in _BINARY and (dt is not BOOL or name in ("and", "or", "xor")):
             return self._literal_op(_BINARY[name](*values), dt)
+        if name == "cast":
+            return self._converted(values[0], dtype(attrs["to"]))
         if name == "not" and dt is BOOL:
             return self._literal_op(not values[0], BOOL)
         return None
 
-    def _literal_op(self, value: Any, dt: Any) -> Op | None:
+    def _converted(self, value: Any, to: DType) -> Op | None:
+        """An integer literal under another dtype, where that holds it exactly."""
+        if to.is_float:
+            exact = float(np.asarray(value).astype(to.numpy)) == value
+            return self.definition(self.constant(float(value), to)) if exact else None
+        return None if to is BOOL else self._literal_op(int(value), to)
+
+    def _literal_op(self, value: Any, dt: DType) -> Op | None:
         if dt is not BOOL:
             limits = np.iinfo(dt.numpy)
             if not limits.min <= value <= limits.max:

@@ -25,7 +25,7 @@ _NAMED = {
     "stablehlo.xor": "xor",
 }
 _TRUTH = {"add": "or", "mul": "and", "max": "or", "min": "and"}
-_COMMUTES = frozenset({"add", "mul", "max", "min", "and", "or", "xor", "eq", "ne"})
+_COMMUTES = frozenset({"add", "mul", "max", "min", "and", "or", "xor", "eq", "ne", "total_eq", "total_ne"})
 
 
 def named(block: Any, dt: DType) -> str | None:

@@ -1,4 +1,4 @@
-"""stablehlo.sort -> KIR sort: one key in ascending or descending total order, else the comparator as a region."""
+"""stablehlo.sort -> KIR sorts, one per key, ascending or descending; any other comparator stays a region."""
 
 from __future__ import annotations
 
@@ -15,16 +15,46 @@ _ORDERS = {"lt": "ascending", "gt": "descending", "total_lt": "ascending", "tota
 @handles("stablehlo.sort")
 def _sort(node: Node) -> Sequence[Value]:
     axis, stable = node.int("dimension"), node.flag("is_stable")
-    tree = combiners.returned(node.region())[0]
-    found = _single_key(tree)
-    if found is None:
+    keys = _keys(combiners.returned(node.region())[0])
+    if keys is None:
         region = node.translator.region(node.region())
         return node.b.op("sort", node.operands, [region], axis=axis, order="region", stable=stable).results
-    key, order = found
-    others = [i for i in range(len(node.operands)) if i != key]
-    places = [key, *others]
-    results = node.b.op("sort", [node.operands[i] for i in places], axis=axis, order=order, stable=stable).results
+    arrays = list(node.operands)
+    for i, (key, order) in enumerate(reversed(keys)):
+        # the last key first: later stable sorts keep its order among equals
+        arrays = _by_key(node, arrays, key, axis, order, stable or i > 0)
+    return arrays
+
+
+def _by_key(node: Node, arrays: list[Value], key: int, axis: int, order: str, stable: bool) -> list[Value]:
+    places = [key, *(i for i in range(len(arrays)) if i != key)]
+    results = node.b.op("sort", [arrays[i] for i in places], axis=axis, order=order, stable=stable).results
     return [results[places.index(i)] for i in range(len(places))]
+
+
+def _keys(tree: Any) -> list[tuple[int, str]] | None:
+    """The keys of a lexicographic comparator, first one first: k0 before, or k0 equal and the rest before."""
+    single = _single_key(tree)
+    if single is not None:
+        return [single]
+    if tree[0] != "or" or len(tree) != 3:
+        return None
+    for before, otherwise in (tree[1:], tree[:0:-1]):
+        first = _single_key(before)
+        rest = None if first is None else _rest(otherwise, first[0])
+        if first is not None and rest is not None:
+            return [first, *rest]
+    return None
+
+
+def _rest(tree: Any, key: int) -> list[tuple[int, str]] | None:
+    """The keys that decide once ``key`` is equal."""
+    if tree[0] != "and" or len(tree) != 3:
+        return None
+    for equal, otherwise in (tree[1:], tree[:0:-1]):
+        if equal[0] in ("eq", "total_eq") and {_canonical_of(t) for t in equal[1:]} == {2 * key, 2 * key + 1}:
+            return _keys(otherwise)
+    return None
 
 
 def _single_key(tree: Any) -> tuple[int, str] | None:
