@@ -6,6 +6,7 @@ Takes callables and arguments as data; gives Captured.
 from __future__ import annotations
 
 import random
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -112,6 +113,7 @@ def captured_trace(trace: JaxTrace, arguments: dict[str, Any]) -> Captured:
         },
         outputs=[(spec.name, spec.dtype, spec.shape) for spec in trace.outputs],
         notes=[f"{key} is {value}" for key, value in trace.options.items()] + list(trace.notes),
+        checks_shapes="jax.experimental.pallas" not in sys.modules,
         sources={"stablehlo": trace.stablehlo},
     )
 

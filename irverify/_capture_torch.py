@@ -176,6 +176,7 @@ def captured_trace(trace: HostTrace) -> Captured:
         outputs=[(name, ref.dtype, ref.shape) for name, ref in trace.outputs],
         kernels=list(dict.fromkeys(launch.kernel for launch in launches)),
         notes=list(trace.notes),
+        checks_shapes=not launches,
         sources={"aten": aten_text(trace)} | ({"ttir": ttir_text(launches)} if launches else {}),
     )
 

@@ -29,6 +29,8 @@ class Recipe:
     make: Callable[[shapes.Sizes], Arguments]
     sets_module_ints: bool = False
     note: str = ""
+    square: tuple[shapes.Shape, ...] = ()  # small shapes of every array, when equal dimensions may be split
+    make_shaped: Callable[[Sequence[shapes.Shape]], Arguments] | None = None
 
 
 def from_specs(job: Job, arguments: Sequence[Argument]) -> Recipe:
@@ -43,7 +45,28 @@ def from_specs(job: Job, arguments: Sequence[Argument]) -> Recipe:
         return Recipe(plan, lambda sizes: _generated(arguments, sizes, job.seed))
     classes = shapes.class_names([a.spec.shape({}) for a in arguments if isinstance(a.spec, ArraySpec)])
     plan = shapes.plan(classes, job.shapes, (), job.blocks)
-    return Recipe(plan, lambda sizes: _generated(_resized_specs(arguments, classes, sizes), {}, job.seed))
+    return Recipe(
+        plan,
+        lambda sizes: _generated(_resized_specs(arguments, classes, sizes), {}, job.seed),
+        square=_small_shapes(arguments, classes, plan),
+        make_shaped=lambda new: _generated(_reshaped_specs(arguments, new), {}, job.seed),
+    )
+
+
+def _small_shapes(arguments: Sequence[Argument], classes: shapes.Sizes, plan: shapes.Plan) -> tuple[shapes.Shape, ...]:
+    """One block in every dimension; nothing when the user chose the shapes, or when an index range follows a size."""
+    specs = [a.spec for a in arguments if isinstance(a.spec, ArraySpec)]
+    small = dict(plan.tries).get("one block")
+    if small is None or any(f"#{spec.high}" in classes for spec in specs):
+        return ()
+    return tuple(shapes.resize(spec.shape({}), classes, small) for spec in specs)
+
+
+def _reshaped_specs(arguments: Sequence[Argument], new: Sequence[shapes.Shape]) -> list[Argument]:
+    left = iter(new)
+    return [
+        replace(a, spec=replace(a.spec, dims=next(left))) if isinstance(a.spec, ArraySpec) else a for a in arguments
+    ]
 
 
 def _first_binding(job: Job, names: Sequence[str]) -> shapes.Sizes:

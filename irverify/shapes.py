@@ -7,12 +7,14 @@ the block sizes written in the file; gives sets of sizes, most telling first.  A
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, combinations
 
 from lowering.errors import UsageError
 
 Sizes = dict[str, int]
+Shape = tuple[int, ...]
 SMALLEST_VARIED = 5  # 1 is a broadcast; 2 to 4 are usually channels, taps or heads: part of the algorithm
 MAX_COUNTED = 4
 _USUAL_BLOCK = 32
@@ -113,15 +115,45 @@ def resize(shape: Sequence[int], classes: Mapping[str, int], sizes: Mapping[str,
     return tuple(new.get(size, size) for size in shape)
 
 
-def split(shapes: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
-    """Every dimension by itself: equal sizes made different (64×64 becomes 64×66), for sides that tolerate it."""
-    seen: dict[int, int] = {}
-    result = []
-    for shape in shapes:
-        fresh = []
-        for size in shape:
-            repeat = seen.get(size, 0) if size >= SMALLEST_VARIED else 0
-            fresh.append(size + 2 * repeat)
-            seen[size] = repeat + 1
-        result.append(tuple(fresh))
-    return result
+SPLIT = "equal sizes made different"
+_MAX_SPLIT_TRIES = 24
+
+
+def split(shapes: Sequence[Shape], works: Callable[[list[Shape]], bool], step: int = _USUAL_BLOCK) -> list[Shape]:
+    """Equal dimensions made different wherever ``works`` still says yes: a square matrix hides swapped strides.
+
+    Each group of equal sizes is tried one position at a time, then by pairs (the shared dimension of a product).
+    """
+    current, tries = list(shapes), 0
+    fresh = (step * factor for factor in (2, 4, 3, 5, 6, 7))
+    for size, places in _repeated(shapes).items():
+        for chosen in [*combinations(places, 1), *combinations(places, 2)]:
+            free = all(current[array][axis] == size for array, axis in chosen)
+            left = sum(current[array][axis] == size for array, axis in places)
+            if not free or left <= len(chosen) or tries >= _MAX_SPLIT_TRIES:
+                continue
+            tries += 1
+            new_size = next(fresh, None)
+            if new_size is None:
+                return current
+            changed = _with_sizes(current, chosen, new_size)
+            if works(changed):
+                current = changed
+            else:
+                fresh = chain([new_size], fresh)
+    return current
+
+
+def _repeated(shapes: Sequence[Shape]) -> dict[int, list[tuple[int, int]]]:
+    places: dict[int, list[tuple[int, int]]] = {}
+    for array, shape in enumerate(shapes):
+        for axis, size in enumerate(shape):
+            places.setdefault(size, []).append((array, axis))
+    return {size: found for size, found in places.items() if size >= SMALLEST_VARIED and len(found) > 1}
+
+
+def _with_sizes(shapes: Sequence[Shape], places: Sequence[tuple[int, int]], size: int) -> list[Shape]:
+    changed = [list(shape) for shape in shapes]
+    for array, axis in places:
+        changed[array][axis] = size
+    return [tuple(shape) for shape in changed]

@@ -7,12 +7,13 @@ shapes exist: the given one, then those it can be captured at.  The other side f
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from irverify import leading, loading
+from irverify import leading, loading, shapes
 from irverify._capture import Adapter, Captured, CaptureOptions, load_adapter
 from irverify.exchange import Exchange
 from irverify.failures import describe
@@ -59,6 +60,7 @@ class SideRun:
             if count >= self.job.max_shapes or time.monotonic() - self.started > self.job.variant_seconds:
                 break
             count += self._try(count, label, recipe, sizes)
+        count += self._try_split(count, recipe)
         self.exchange.publish("end", {"count": count, "note": recipe.note})
 
     def _given_values(self) -> Any:
@@ -74,6 +76,33 @@ class SideRun:
         arguments = recipe.make(sizes)
         bindings = sizes if recipe.sets_module_ints else {}
         return {"label": label, "arguments": arguments, "sizes": bindings, "init": self._own_init()}
+
+    def _try_split(self, index: int, recipe: leading.Recipe) -> int:
+        """One more shape, in which as many equal dimensions as A tolerates are different.
+
+        Only where A refuses shapes that do not fit: a raw kernel runs at any, and what it then computes means nothing.
+        """
+        make = recipe.make_shaped
+        if make is None or not recipe.square or time.monotonic() - self.started > self.job.variant_seconds:
+            return 0
+        last: list[tuple[dict[str, Any], Captured]] = []
+
+        def works(new: Sequence[shapes.Shape]) -> bool:
+            variant = {"label": shapes.SPLIT, "arguments": make(new), "sizes": {}, "init": self._own_init()}
+            try:
+                captured = self._capture(variant, index)
+            except Exception:
+                return False
+            last.append((variant, captured))
+            return captured.checks_shapes
+
+        shapes.split(recipe.square, works)
+        if not last or not last[-1][1].checks_shapes:
+            return 0
+        variant, captured = last[-1]
+        self.exchange.publish(f"v{index}", variant)
+        self._publish(index, shapes.SPLIT, captured)
+        return 1
 
     def _try(self, index: int, label: str, recipe: leading.Recipe, sizes: dict[str, int]) -> int:
         """1 when the shape counts.  It is announced only then, so the other side never sees a shape that does not."""

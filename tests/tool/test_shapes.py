@@ -1,0 +1,69 @@
+"""Which shapes are tried."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from irverify import shapes
+from lowering.errors import UsageError
+
+
+def test_automatic_sizes_differ_between_names() -> None:
+    plan = shapes.plan({"N": 1024, "D": 512}, ["auto"], ["N", "D"], [32, 64])
+    ragged = dict(plan.tries)["ragged"]
+    assert ragged["N"] != ragged["D"] and all(size % 64 for size in ragged.values())
+    assert dict(plan.tries)["one block"] == {"N": 64, "D": 64}
+
+
+def test_small_dimensions_stay() -> None:
+    plan = shapes.plan({"B": 2, "N": 100}, ["auto"], ["B", "N"], [])
+    assert all(sizes["B"] == 2 for _, sizes in plan.tries)
+
+
+def test_one_binding_says_what_the_names_mean() -> None:
+    plan = shapes.plan({"N": 0}, ["N=100"], ["N"], [])
+    assert plan.given == {"N": 100} and len(plan.tries) > 1
+
+
+def test_several_bindings_are_the_users_list() -> None:
+    plan = shapes.plan({"N": 0, "D": 0}, ["N=100,D=7", "N=5"], ["N", "D"], [])
+    assert [sizes for _, sizes in plan.tries] == [{"N": 5, "D": 7}]
+
+
+def test_given_only() -> None:
+    assert shapes.plan({"N": 64}, ["given"], ["N"], []).tries == ()
+
+
+@pytest.mark.parametrize("text", ["N", "N=", "N=x", "N=3;D=4"])
+def test_bad_bindings(text: str) -> None:
+    with pytest.raises(UsageError, match="--shapes"):
+        shapes.parse_binding(text, ["N", "D"])
+
+
+def test_sizes_are_the_ints_that_get_inputs_reads() -> None:
+    source = "rows = 4\nother = 5\nname = 'x'\ndef get_inputs():\n    return make(rows)\n"
+    assert shapes.sizes_in(ast.parse(source)) == {"rows": 4}
+
+
+def test_blocks_are_the_powers_of_two_written_there() -> None:
+    assert shapes.blocks_in(ast.parse("f(BLOCK=64, n=100, w=4, big=2048)")) == [64]
+
+
+def test_resize_keeps_classes_together() -> None:
+    classes = shapes.class_names([(64, 32), (32, 64)])
+    assert shapes.resize((32, 64), classes, {"#64": 7, "#32": 9}) == (9, 7)
+
+
+def test_split_separates_a_square_product() -> None:
+    def is_product(new: list[tuple[int, ...]]) -> bool:
+        (_, inner), (inner_b, _) = new
+        return inner == inner_b
+
+    (rows, inner), (inner_b, columns) = shapes.split([(64, 64), (64, 64)], is_product)
+    assert inner == inner_b and len({rows, inner, columns}) == 3
+
+
+def test_split_leaves_what_must_be_equal() -> None:
+    assert shapes.split([(64,), (64,)], lambda new: new[0] == new[1]) == [(64,), (64,)]
