@@ -54,6 +54,7 @@ class Limits:
     lanes: int = 1 << 20
     steps: int = 20_000_000
     masked_load_is_zero: bool = False
+    undefined_fill: float = 0.0  # the concrete value of undefined lanes: nothing may depend on it
 
 
 @dataclass(eq=False, slots=True)
@@ -211,8 +212,10 @@ class Machine:
         return lanes.replace(planes=self.planes(lambda i: i.literal(lanes.data, lanes)), literal=ALL)
 
     def undefined(self, dt: DType, shape: tuple[int, ...], batch: int = 1) -> Lanes:
-        """Fresh undefined lanes; their concrete value is zero, which nothing may rely on."""
-        lanes = Lanes(dt, shape, np.zeros((batch, *shape), dt.numpy), None, taint=FLOAT_DATA, literal=NONE)
+        """Fresh undefined lanes; their concrete value is the limits' fill, which nothing may rely on."""
+        fill = self.limits.undefined_fill if dt.is_float else int(np.nan_to_num(self.limits.undefined_fill)) & 0x7F
+        data = np.full((batch, *shape), fill).astype(dt.numpy)
+        lanes = Lanes(dt, shape, data, None, taint=FLOAT_DATA, literal=NONE)
         first = self.undefined_count
         self.undefined_count += max(1, lanes.data.size)
         return lanes.replace(planes=self.planes(lambda i: i.undefined(first, lanes)))

@@ -136,7 +136,8 @@ class Error(Interpretation):
         bound = declared_bound(fn, out.dtype.name, impl)  # type: ignore[arg-type]
         if not bound.declared:
             return np.where(np.isfinite(wide(out)), 4 * np.abs(wide(out)) * unit(out.dtype)[0], np.inf)
-        return error_at(bound, wide(x[0]), out.data, out.dtype.name)
+        error = error_at(bound, wide(x[0]), out.data, out.dtype.name)
+        return np.where(np.isinf(wide(x[0])), 0.0, error)  # exp(-inf) is 0 in every implementation
 
     def op_neg(self, site: Site, out: Lanes, x: Sequence[Lanes], e: Sequence[Array], growth: Any) -> Array:
         return e[0]

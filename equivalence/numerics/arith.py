@@ -17,95 +17,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, Literal
 
-import numba
 import numpy as np
 
 from . import exact
-from ._llvm import bits_of, flat_map, float_of
-from ._llvm import fma as _fma
+from ._kernels import ADD, DIV, FMA, MUL, SQRT, SUB, fma_native, operate_codes, operate_values
+from ._llvm import flat_map
 from .formats import Array, Format, codes, format_of
-from .rounding import Mode, Target, cast_float, round_code, target_of, value_table, widen
+from .rounding import Mode, cast_float, target_of, value_table, widen
 
 RemFlavour = Literal["trunc", "floor", "python"]
 
 
-@numba.njit(inline="always", cache=True)
-def _to_odd(s: float, error: float) -> float:
-    """s + error, s the nearest f64, as the f64 rounded to odd; NaN errors (of infinities) leave s."""
-    bits = bits_of(s)
-    if (error > 0.0 or error < 0.0) and bits & 1 == 0:
-        bits += 1 if (error > 0.0) == (s > 0.0) else -1
-    return float_of(bits)
-
-
-@numba.njit(inline="always", cache=True)
-def _two_sum_odd(a: float, b: float) -> float:
-    """a + b rounded to odd (Knuth's TwoSum; no overflow: the operands come from f32)."""
-    s = a + b
-    t = s - a
-    return _to_odd(s, (a - (s - t)) + (b - t))
-
-
-_ADD, _SUB, _MUL, _DIV, _SQRT, _FMA = range(6)
-_OPS: Final = {"add": _ADD, "sub": _SUB, "mul": _MUL, "div": _DIV, "sqrt": _SQRT, "fma": _FMA}
-
-
-@numba.njit(inline="always", cache=True, error_model="numpy")
-def _in_f64(op: int, odd: bool, x: float, y: float, z: float) -> float:
-    """The operation on values of at most 24 bits in f64: to nearest, or to odd. Products are exact (48 bits)."""
-    if op == _ADD:
-        return _two_sum_odd(x, y) if odd else x + y
-    if op == _SUB:
-        return _two_sum_odd(x, -y) if odd else x - y
-    if op == _MUL:
-        return x * y
-    if op == _DIV:
-        q = x / y
-        rest = _fma(-q, y, x) if odd else 0.0
-        return _to_odd(q, rest if y > 0.0 else -rest)
-    if op == _SQRT:
-        s = np.sqrt(x)
-        return _to_odd(s, _fma(-s, s, x)) if odd else s
-    return _two_sum_odd(x * y, z)
-
-
-@numba.njit(inline="always", cache=True)
-def _zero_sum(op: int, mode: int, r: float, x: float, y: float, z: float) -> float:
-    """rtn makes an exact zero sum -0 unless both terms are +0 (IEEE 754-2019 §6.3)."""
-    if mode != 3 or r != 0.0 or op in (_MUL, _DIV, _SQRT):
-        return r
-    first, second = (x * y, z) if op == _FMA else (x, -y if op == _SUB else y)
-    both = first == 0.0 and second == 0.0 and not np.signbit(first) and not np.signbit(second)
-    return r if both else -0.0
-
-
-@numba.njit(nogil=True, cache=True, error_model="numpy")
-def _values_kernel(out: Array, a: Array, b: Array, c: Array, op: int, odd: bool, target: Target) -> None:
-    """Codes of the results, operands given as f32 values."""
-    for i in range(out.size):
-        x, y, z = np.float64(a[i]), np.float64(b[i]), np.float64(c[i])
-        r = _in_f64(op, odd, x, y, z)
-        out[i] = round_code(_zero_sum(op, target[9], r, x, y, z), target)
-
-
-@numba.njit(nogil=True, cache=True, error_model="numpy")
-def _codes_kernel(out: Array, a: Array, b: Array, c: Array, table: Array, op: int, odd: bool, target: Target) -> None:
-    """Codes of the results, operands given as codes of a format of up to 16 bits."""
-    for i in range(out.size):
-        x, y, z = np.float64(table[a[i]]), np.float64(table[b[i]]), np.float64(table[c[i]])
-        r = _in_f64(op, odd, x, y, z)
-        out[i] = round_code(_zero_sum(op, target[9], r, x, y, z), target)
-
-
-@numba.njit(nogil=True, cache=True)
-def _fma_native(out: Array, a: Array, b: Array, c: Array) -> None:
-    for i in range(out.size):
-        out[i] = _fma(a[i], b[i], c[i])
-
-
+_OPS: Final = {"add": ADD, "sub": SUB, "mul": MUL, "div": DIV, "sqrt": SQRT, "fma": FMA}
 _NATIVE: Final[dict[str, Callable[..., Any]]] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "sqrt": np.sqrt,
-    "fma": lambda a, b, c: flat_map(_fma_native, a.dtype, (a, b, c)),
+    "fma": lambda a, b, c: flat_map(fma_native, a.dtype, (a, b, c)),
 }  # fmt: skip
 
 
@@ -114,9 +40,9 @@ def _by_kernel(op: str, arrays: tuple[Array, ...], fmt: Format, mode: Mode) -> A
     triple = (*arrays, *arrays[:1] * (3 - len(arrays)))
     unsigned, options = f"u{fmt.storage.itemsize}", (_OPS[op], mode != "rne" or op == "fma", target_of(fmt, mode))
     if fmt.storage == np.float32:
-        return flat_map(_values_kernel, unsigned, triple, *options).view(fmt.storage)
+        return flat_map(operate_values, unsigned, triple, *options).view(fmt.storage)
     raw = tuple(codes(a, fmt.name).reshape(a.shape) for a in triple)
-    return flat_map(_codes_kernel, unsigned, raw, value_table(fmt), *options).view(fmt.storage)
+    return flat_map(operate_codes, unsigned, raw, value_table(fmt), *options).view(fmt.storage)
 
 
 def _apply(op: str, arrays: tuple[Array, ...], dtype: str, mode: Mode) -> Array:

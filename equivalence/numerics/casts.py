@@ -7,37 +7,19 @@ from __future__ import annotations
 
 from typing import Any, Final, Literal
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
-from ._llvm import bits_of, flat_map, float_of
+from ._kernels import int_to_odd
+from ._llvm import flat_map
 from .formats import Array, IntFormat, format_of, int_format_of, is_float, storage_dtype
 from .rounding import Mode, cast_float, round_integral
 
 Overflow = Literal["saturate", "wrap", "undefined"]
 
 
-@numba.njit(nogil=True, cache=True)
-def _odd_kernel(out: Array, x: Array, low_mask: int) -> None:
-    """x (i64 or u64) as f64 rounded to odd, so that a later rounding to p <= 51 bits is the only one.
-
-    Boldo and Melquiond, "Emulation of FMA and correctly rounded sums: proved algorithms using rounding to odd" (2008).
-    The high and low parts are exact in f64; their TwoSum error says whether, and to which side, to move.
-    """
-    for i in range(x.size):
-        low = x[i] & low_mask
-        a, b = np.float64(x[i] - low), np.float64(low)
-        s = a + b
-        error = b - (s - a)  # |a| >= |b| or a = 0: Fast2Sum is exact
-        bits = bits_of(s)
-        if error != 0.0 and bits & 1 == 0:
-            bits += 1 if (error > 0.0) == (s > 0.0) else -1
-        out[i] = float_of(bits)
-
-
 def _int_to_odd_f64(x: Array) -> npt.NDArray[np.float64]:
-    return flat_map(_odd_kernel, np.float64, (x,), x.dtype.type(0x7FF))
+    return flat_map(int_to_odd, np.float64, (x,), x.dtype.type(0x7FF))
 
 
 def _directed_f64(x: Array, mode: Mode) -> npt.NDArray[np.float64]:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from ._kernels import truncate_quotient
 from ._llvm import flat_map
 from .formats import Array, IntFormat, int_format_of
 
@@ -97,14 +97,6 @@ def _positive(y: Array) -> bool:
     return y.dtype != np.bool_ and y.size > 0 and bool(y.min() > 0)
 
 
-@numba.njit(nogil=True, cache=True)
-def _truncate_kernel(out: Array, quotient: Array, a: Array, b: Array) -> None:
-    """Floored signed quotients moved towards zero."""
-    for i in range(out.size):
-        inexact = a[i] - quotient[i] * b[i] != 0
-        out[i] = quotient[i] + (1 if inexact and (a[i] < 0) != (b[i] < 0) else 0)
-
-
 def _quotient(x: Array, y: Array, dtype: str, flavour: DivFlavour) -> tuple[Array, Array, Mask]:
     """Quotient by, and, a divisor that is 1 where the division is undefined; and where that is.
 
@@ -115,7 +107,7 @@ def _quotient(x: Array, y: Array, dtype: str, flavour: DivFlavour) -> tuple[Arra
     floored = np.asarray(np.floor_divide(x, divisor))
     if flavour == "floor" or not ints.signed or (_positive(divisor) and (x.size == 0 or x.min() >= 0)):
         return floored, divisor, undefined
-    return flat_map(_truncate_kernel, ints.storage, (floored, x, divisor)), divisor, undefined
+    return flat_map(truncate_quotient, ints.storage, (floored, x, divisor)), divisor, undefined
 
 
 def _operands(a: Array, b: Array, dtype: str) -> tuple[Array, Array]:

@@ -7,32 +7,14 @@ from __future__ import annotations
 
 from typing import Literal
 
-import numba
 import numpy as np
 
+from ._kernels import extreme
 from ._llvm import flat_map
 from .formats import Array, format_of, from_ordered, isnan, ordered, storage_dtype
 from .rounding import cast_float, widen
 
 NanFlavour = Literal["number", "propagate"]
-
-
-@numba.njit(inline="always", cache=True)
-def _before(a: float, b: float, signed_zero: bool) -> bool:
-    """a < b; with ``signed_zero`` also -0 before +0, else the zeros tie."""
-    return a < b or (signed_zero and a == 0.0 and b == 0.0 and np.signbit(a) and not np.signbit(b))
-
-
-@numba.njit(nogil=True, cache=True)
-def _extreme_kernel(out: Array, a: Array, b: Array, largest: bool, number: bool, signed_zero: bool) -> None:
-    for i in range(out.size):
-        x, y = a[i], b[i]
-        second = _before(x, y, signed_zero) if largest else _before(y, x, signed_zero)
-        if x != x:
-            second = number
-        elif y != y:
-            second = not number
-        out[i] = y if second else x
 
 
 def _narrow(wide: Array, dtype: str) -> Array:
@@ -42,7 +24,7 @@ def _narrow(wide: Array, dtype: str) -> Array:
 
 def _extreme(a: Array, b: Array, dtype: str, nan: NanFlavour, signed_zero: bool, largest: bool) -> Array:
     x, y = widen(a, dtype), widen(b, dtype)
-    return _narrow(flat_map(_extreme_kernel, x.dtype, (x, y), largest, nan == "number", signed_zero), dtype)
+    return _narrow(flat_map(extreme, x.dtype, (x, y), largest, nan == "number", signed_zero), dtype)
 
 
 def minimum(a: Array, b: Array, dtype: str, nan: NanFlavour = "propagate", signed_zero: bool = True) -> Array:

@@ -8,51 +8,15 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, Final, Literal
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
-from ._llvm import bits_of, flat_map
+from ._kernels import Target, look_up, round_values
+from ._llvm import flat_map
 from .formats import Array, Format, codes, format_of
 
 Mode = Literal["rne", "rtz", "rtp", "rtn", "rna"]
 MODES: Final[dict[str, int]] = {"rne": 0, "rtz": 1, "rtp": 2, "rtn": 3, "rna": 4}
-
-_FRACTION: Final = (1 << 52) - 1
-_MAGNITUDE: Final = (1 << 63) - 1
-_INFINITY: Final = 0x7FF << 52
-
-
-@numba.njit(inline="always", cache=True)
-def _increment(mode: int, odd: Any, negative: bool, shift: Any) -> Any:
-    """What to add below the kept bits so that a truncating shift rounds in ``mode``."""
-    last = (np.int64(1) << shift) - 1
-    if mode == 0:
-        return (last >> 1) + odd
-    if mode == 4:
-        return (last >> 1) + 1
-    if mode == 1:
-        return np.int64(0)
-    return last if negative == (mode == 3) else np.int64(0)
-
-
-@numba.njit(inline="always", cache=True)
-def _magnitude_code(a: Any, negative: bool, fraction_bits: int, bias: int, mode: int) -> Any:
-    """Code of the rounded magnitude with an unbounded exponent; ``a`` = bits of a finite |x| in f64."""
-    e = (a >> 52) - 1023 + bias
-    shift = np.int64(52 - fraction_bits)
-    if e >= 1:
-        v = a - ((np.int64(1023) - bias) << 52)
-    else:  # subnormal in the target: make the hidden bit explicit and drop more bits (all of them from 54 on)
-        hidden = np.int64(1) << 52 if a > _FRACTION else np.int64(0)
-        v = (a & _FRACTION) | hidden
-        shift = min(shift + 1 - e, np.int64(54))
-    return (v + _increment(mode, (v >> shift) & 1, negative, shift)) >> shift
-
-
-# What a rounding needs, as numba sees it: (fraction bits, bias, largest code, code of an overflow, of infinity, of NaN,
-# position of the sign, whether there is -0, shift of the code in its storage, mode).
-Target = tuple[int, int, int, int, int, int, int, int, int, int]
 
 
 def target_of(dst: Format, mode: str, saturate: bool = False) -> Target:
@@ -62,35 +26,10 @@ def target_of(dst: Format, mode: str, saturate: bool = False) -> Target:
     return (dst.fraction_bits, dst.bias, *codes_, dst.bits - 1, int(dst.has_negative_zero), left, MODES[mode])
 
 
-@numba.njit(inline="always", cache=True)
-def round_code(x: float, target: Target) -> Any:
-    """The code of the f64 x rounded once into ``target``."""
-    fraction_bits, bias, max_code, over, inf, nan, sign, negative_zero, left, mode = target
-    bits = bits_of(x)
-    a, negative = bits & _MAGNITUDE, bits < 0
-    code = _magnitude_code(a, negative, fraction_bits, bias, mode)
-    if code > max_code:
-        outward = mode == 0 or mode == 4 or (mode != 1 and negative == (mode == 3))
-        code = np.int64(over) if outward else np.int64(max_code)
-    if a == _INFINITY:
-        code = np.int64(inf)
-    if negative and (negative_zero or code != 0):
-        code |= np.int64(1) << sign
-    if a > _INFINITY:
-        code = np.int64(nan)
-    return code << left
-
-
-@numba.njit(nogil=True, cache=True)
-def _round_kernel(out: Array, x: Array, target: Target) -> None:
-    for i in range(x.size):
-        out[i] = round_code(np.float64(x[i]), target)
-
-
 def _round(x: Array, dst: Format, mode: str, saturate: bool) -> Array:
     """x (f32 or f64) rounded into ``dst`` by the integer kernel."""
     unsigned = np.dtype(f"u{dst.storage.itemsize}")
-    return flat_map(_round_kernel, unsigned, (x,), target_of(dst, mode, saturate)).view(dst.storage)
+    return flat_map(round_values, unsigned, (x,), target_of(dst, mode, saturate)).view(dst.storage)
 
 
 # Pairs whose library cast rounds exactly once, to nearest even, with our overflow rule, faster than the kernel.
@@ -112,12 +51,6 @@ def value_table(fmt: Format) -> npt.NDArray[np.float32]:
         return np.arange(1 << 8 * unsigned.itemsize, dtype=unsigned).view(fmt.storage).astype(np.float32)
 
 
-@numba.njit(nogil=True, cache=True)
-def _look_up(out: Array, code: Array, table: Array) -> None:
-    for i in range(out.size):
-        out[i] = table[code[i]]
-
-
 def widen(x: Array, dtype: str) -> Array:
     """x without change of value in the arithmetic it is computed in: f64 for f64, f32 for every other format."""
     fmt, array = format_of(dtype), np.asarray(x)
@@ -125,7 +58,7 @@ def widen(x: Array, dtype: str) -> Array:
     if array.dtype == wide or array.size < 1024 or fmt.name in ("f64", "f32", "tf32", "bf16"):
         with np.errstate(invalid="ignore"):
             return array.astype(wide, copy=False)
-    return flat_map(_look_up, np.float32, (codes(array, dtype).reshape(array.shape),), value_table(fmt))
+    return flat_map(look_up, np.float32, (codes(array, dtype).reshape(array.shape),), value_table(fmt))
 
 
 def cast_float(x: Array, src: str, dst: str, *, mode: Mode = "rne", saturate: bool = False) -> Array:
@@ -158,7 +91,7 @@ def reduce_precision(x: Array, exponent_bits: int, mantissa_bits: int) -> npt.ND
     m, emax = mantissa_bits, (1 << (exponent_bits - 1)) - 1
     inf = 255 << m
     target = (m, 127, inf - 1, inf, inf, inf | (1 << m >> 1), 8 + m, 1, 23 - m, MODES["rne"])
-    narrow = flat_map(_round_kernel, np.uint32, (np.asarray(x, dtype=np.float32),), target).view(np.float32)
+    narrow = flat_map(round_values, np.uint32, (np.asarray(x, dtype=np.float32),), target).view(np.float32)
     magnitude = np.abs(narrow)
     out = np.where(magnitude < np.float32(2.0 ** (1 - emax)), np.float32(0), magnitude)
     out = np.where(out.astype(np.float64) >= 2.0 ** (emax + 1), np.float32(np.inf), out)

@@ -1,0 +1,112 @@
+"""What all runs together say about one output: gathers Comparisons, never decides.
+
+Takes runs in any order; gives Evidence, from which levels.py reads the verdict.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from equivalence.evaluator import Freedoms, Lanes
+from equivalence.judge.compare import Comparison, compare, paths_equal
+from equivalence.judge.runs import PairRun
+
+WORDS = ("exact", "reassociated")
+
+
+@dataclass(slots=True)
+class Failure:
+    """Inputs on which an output differs: the lane, the values and the bound; ``kind`` says in what way."""
+
+    run: PairRun
+    label: str
+    index: tuple[int, ...]
+    value_a: float
+    value_b: float
+    bound: float
+    kind: str  # 'value' | 'one-sided' | 'undefined'
+
+
+@dataclass(slots=True)
+class Evidence:
+    """Everything seen of one output."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    equal: dict[str, bool] = field(default_factory=lambda: dict.fromkeys(WORDS, True))
+    deep_runs: int = 0
+    tests: int = 0
+    max_ulp: float = 0.0
+    max_abs: float = 0.0
+    max_rel: float = 0.0
+    bound_a: float = 0.0
+    bound_b: float = 0.0
+    spread_a: float = 0.0  # expected error over the output's largest magnitude, at the given shape
+    spread_b: float = 0.0
+    freedoms_a: int = 0
+    freedoms_b: int = 0
+    undefined_a: bool = False
+    undefined_b: bool = False
+    path_differs: bool = False
+    failures: list[Failure] = field(default_factory=list)
+    real_runs: int = 0
+    real_mismatch: bool = False
+    real_uncomparable: float = 0.0
+    zero_signs: bool = False
+
+    def add_deep(self, run: PairRun, label: str, a: Lanes, b: Lanes) -> Comparison:
+        """A run under the fingerprint interpretations."""
+        comparison = compare(a, b, WORDS)
+        self.deep_runs += 1
+        for name in WORDS:
+            paths = paths_equal(run.a, run.b, name)
+            self.path_differs |= not paths
+            self.equal[name] &= comparison.equal_words[name] and paths
+        self.freedoms_a |= a.freedoms
+        self.freedoms_b |= b.freedoms
+        self.undefined_a |= bool(comparison.undefined_a.any())
+        self.undefined_b |= bool(comparison.undefined_b.any())
+        self.add_test(run, label, comparison)
+        return comparison
+
+    def add_test(self, run: PairRun, label: str, comparison: Comparison) -> None:
+        """A run that tests values against bounds."""
+        self.tests += 1
+        self.max_ulp = max(self.max_ulp, comparison.max_ulp)
+        self.max_abs = max(self.max_abs, comparison.max_abs)
+        self.max_rel = max(self.max_rel, comparison.max_rel)
+        defined = ~(comparison.undefined_a | comparison.undefined_b)
+        excess = np.where(defined, comparison.excess, 0.0)
+        if (excess > 0).any():
+            self.fail(run, label, comparison, excess, "value")
+        one_sided = comparison.one_sided & defined
+        if one_sided.any():
+            self.fail(run, label, comparison, one_sided.astype(float), "one-sided")
+
+    def fail(self, run: PairRun, label: str, comparison: Comparison, weight: np.ndarray, kind: str) -> None:
+        """Notes the lane of the largest weight."""
+        index = tuple(int(i) for i in np.unravel_index(int(np.argmax(weight)), weight.shape))
+        bound = float(comparison.bound_a[index] + comparison.bound_b[index])
+        a, b = (float(side[index].astype(np.float64)) for side in (comparison.a, comparison.b))
+        self.failures.append(Failure(run, label, index, a, b, bound, kind))
+
+    @property
+    def witnessed(self) -> list[Failure]:
+        return [f for f in self.failures if f.kind in ("value", "one-sided", "undefined")]
+
+    def listed(self, freedoms: Freedoms) -> list[str]:
+        """The open choices used on either side, in words, without repetition."""
+        words = []
+        for bits, side in ((self.freedoms_a, "A"), (self.freedoms_b, "B")):
+            words += [f"{side}: {choice.what} at {choice.span}" for choice in freedoms.of(bits)]
+        return list(dict.fromkeys(words))
+
+
+def scale_of(values: np.ndarray) -> float:
+    """Largest finite magnitude; 1 for an output of zeros."""
+    wide = np.abs(values.astype(np.float64))
+    largest = float(np.max(np.where(np.isfinite(wide), wide, 0.0), initial=0.0))
+    return largest or 1.0

@@ -1,0 +1,132 @@
+"""Inputs that find the bugs people really had: sets of arrays derived from the given ones.
+
+Takes the given arrays; gives named sets.  A derived set stays in the domain the given values suggest (non-negative,
+within [0, 1]); integers keep their given values.  Special values are in special.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+import numpy as np
+
+from lowering.ir.types import DType, from_numpy
+
+Arrays = dict[str, np.ndarray]
+Maker = Callable[[np.ndarray, np.random.Generator], np.ndarray]
+
+
+def _small(x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    return x * 1e-3
+
+
+def _large(x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    return x * 16
+
+
+def _positive(x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    return np.abs(x)
+
+
+def _negative(x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    return -np.abs(x)
+
+
+def _ties(x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    return np.rint(x)
+
+
+def _zero_one(x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    return rng.integers(0, 2, x.shape).astype(np.float64)
+
+
+def _shifted(x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """|mean| much larger than the standard deviation."""
+    return x + 100
+
+
+def _thin_rows(x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Rows of very different size; the first is nearly zero."""
+    if x.ndim == 0:
+        return x * 1e-6
+    scale = np.resize([1e-6, 1.0, 30.0], x.shape[0]).reshape(-1, *([1] * (x.ndim - 1)))
+    return x * scale
+
+
+def _cancelling(x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Neighbours that nearly cancel."""
+    flat = x.copy().reshape(-1)
+    flat[1::2] = -flat[: flat.size // 2 * 2 : 2][: flat[1::2].size] * (1 + 2.0**-12)
+    return flat.reshape(x.shape)
+
+
+def _equal(x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    return np.full_like(x, 0.75)
+
+
+def _zero(x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    return np.zeros_like(x)
+
+
+def _fresh(x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """The same values in another order: other neighbours, other places for the extremes."""
+    return rng.permutation(x.reshape(-1)).reshape(x.shape)
+
+
+SETS: dict[str, Maker] = {
+    "reordered": _fresh,
+    "large": _large,
+    "negative": _negative,
+    "positive": _positive,
+    "ties": _ties,
+    "small": _small,
+    "rows of very different size": _thin_rows,
+    "zeros and ones": _zero_one,
+    "mean far from zero": _shifted,
+    "cancelling neighbours": _cancelling,
+    "all equal": _equal,
+    "zero": _zero,
+}
+
+
+def into_domain(made: np.ndarray, given: np.ndarray) -> np.ndarray:
+    """``made`` moved into the domain that ``given`` suggests."""
+    if not given.size:
+        return made
+    low, high = given.min(), given.max()
+    if low >= 0:
+        made = np.abs(made)
+        if low > 0:
+            made = np.maximum(made, min(low, 1e-3))
+        if high <= 1:
+            made = np.minimum(made, 1.0)
+    return made
+
+
+def make(name: str, given: Mapping[str, np.ndarray], seed: int) -> Arrays:
+    """The set called ``name``; weights of modules keep their given values."""
+    rng = np.random.default_rng([seed, *name.encode()])
+    return {key: _one(name, key, x, rng) for key, x in given.items()}
+
+
+def _one(name: str, key: str, x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    if not is_float(x) or key.startswith("weight:"):
+        return x
+    given = x.astype(np.float64)
+    with np.errstate(all="ignore"):
+        return into_domain(SETS[name](given, rng), given).astype(x.dtype)
+
+
+def is_float(x: np.ndarray) -> bool:
+    return dtype_of(x).is_float
+
+
+def dtype_of(x: np.ndarray) -> DType:
+    return from_numpy(x.dtype)
+
+
+def sets(given: Mapping[str, np.ndarray], seed: int) -> Iterator[tuple[str, Arrays]]:
+    """Every set, most telling first."""
+    if any(is_float(x) for x in given.values()):
+        for name in SETS:
+            yield name, make(name, given, seed)

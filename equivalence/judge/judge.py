@@ -1,0 +1,263 @@
+"""Two programs -> Report: runs them, gathers evidence per output, reads the verdicts, explains the difference.
+
+Takes the programs at every set of shapes (the given one first) with shared inputs; gives a Report without what the
+tool adds (exit code, subjects).  Pure arithmetic: no framework, no user code.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+import numpy as np
+
+from equivalence.evaluator import Lanes
+from equivalence.interpretations.base import Interpretation
+from equivalence.interpretations.depends import Depends
+from equivalence.interpretations.error import Error
+from equivalence.interpretations.exact import Exact
+from equivalence.interpretations.reassociated import Reassociated
+from equivalence.judge import guards, inputs, realjudge, scope, sensitivity, special, structure, undefined
+from equivalence.judge.compare import compare
+from equivalence.judge.evidence import Evidence
+from equivalence.judge.levels import RealState, level
+from equivalence.judge.runs import Pair, PairRun, Runner
+from equivalence.judge.witness import witness
+from equivalence.verdicts import (
+    Check,
+    Finding,
+    Level,
+    OutputResult,
+    Report,
+    ShapeResult,
+    Verdict,
+    worst,
+)
+from lowering.errors import InternalError, Unsupported
+from lowering.ir.program import Program
+
+SHRINK_SECONDS = 2.0
+TEST_ELEMENTS = 1 << 22  # inputs beyond this are only compared as given
+
+
+class Options(Protocol):
+    """What the judge reads of the tool's options."""
+
+    @property
+    def seed(self) -> int: ...
+    @property
+    def special(self) -> str: ...
+    @property
+    def tolerance(self) -> tuple[float, float] | None: ...
+    @property
+    def timeout(self) -> float: ...
+
+
+def judge(
+    programs_a: Sequence[Program],
+    programs_b: Sequence[Program],
+    arrays: Sequence[Mapping[str, np.ndarray]],
+    options: Options,
+) -> Report:
+    """The report on a pair.  Raises Unsupported for what the evaluator cannot run."""
+    pairs = [Pair(a, b, dict(x)) for a, b, x in zip(programs_a, programs_b, arrays, strict=True)]
+    return Judge(pairs, options).report()
+
+
+class Judge:
+    """One comparison in progress."""
+
+    def __init__(self, pairs: Sequence[Pair], options: Options) -> None:
+        self.pairs, self.options = list(pairs), options
+        self.runner = Runner()
+        self.timings: dict[str, float] = {}
+        self.findings: list[Finding] = []
+        self.checks: list[Check] = []
+        self.shapes: list[ShapeResult] = []
+        self.assumptions: dict[str, None] = {}
+        self.deadline = time.monotonic() + options.timeout
+        given = self.pairs[0]
+        self.evidence = [Evidence(name, str(v.type.dtype), v.type.shape) for name, v in given.a.outputs]
+        self.real = RealState()
+
+    @contextmanager
+    def timed(self, phase: str) -> Iterator[None]:
+        start = time.monotonic()
+        yield
+        self.timings[phase] = self.timings.get(phase, 0.0) + time.monotonic() - start
+
+    # -- the whole -----------------------------------------------------------------------------------------------
+
+    def report(self) -> Report:
+        wrong = next((found for pair in self.pairs if (found := structure.mismatch(pair)) is not None), None)
+        if wrong is not None:
+            result, shown = wrong
+            return Report(result.verdict, [result], witness=shown, shapes=self.shapes)
+        with self.timed("evaluate"):
+            self.deep_runs()
+        with self.timed("test"):
+            self.tests()
+        with self.timed("real"):
+            self.real_runs()
+        verdicts = [level(evidence, self.runner.freedoms, self.real) for evidence in self.evidence]
+        report = Report(
+            Verdict.merge(verdicts), [self.result(e, v) for e, v in zip(self.evidence, verdicts, strict=True)]
+        )
+        self.explain(report)
+        with self.timed("special values"):
+            self.special_values(report)
+        report.checks, report.findings, report.shapes = self.checks, self.findings, self.shapes
+        report.assumptions, report.timings = list(self.assumptions), self.timings
+        return report
+
+    def result(self, evidence: Evidence, verdict: Verdict) -> OutputResult:
+        return OutputResult(
+            evidence.name,
+            evidence.dtype,
+            evidence.shape,
+            verdict,
+            evidence.max_ulp,
+            evidence.max_abs,
+            evidence.max_rel,
+            evidence.bound_a,
+            evidence.bound_b,
+            evidence.listed(self.runner.freedoms) if verdict.level is not Level.BITWISE else [],
+        )
+
+    # -- evidence ------------------------------------------------------------------------------------------------
+
+    def deep_runs(self) -> None:
+        """Every set of shapes once under the fingerprints, the bounds and `depends`."""
+        for number, pair in enumerate(self.pairs):
+            if number and self.late():
+                self.shapes.append(ShapeResult(self.shape_of(pair), Level.UNDECIDED, "not run: out of time"))
+                continue
+            hashes = [Exact(self.options.seed + number), Reassociated(self.options.seed + number)]
+            try:
+                run = self.runner.run(pair, [*hashes, Depends(), Error()], pair.inputs)
+            except Unsupported:
+                if number == 0:
+                    raise
+                self.shapes.append(ShapeResult(self.shape_of(pair), Level.UNDECIDED, "the evaluator cannot run it"))
+                continue
+            self.deep_run(number, pair, run, hashes)
+
+    def deep_run(self, number: int, pair: Pair, run: PairRun, hashes: Sequence[Any]) -> None:
+        before = [dict(e.equal) for e in self.evidence]
+        poisoned = False
+        for evidence, (_, a, b) in zip(self.evidence, run.outputs(), strict=True):
+            evidence.add_deep(run, "given" if number == 0 else "random", a, b)
+            poisoned |= evidence.undefined_a or evidence.undefined_b
+            if number == 0:
+                self.given_bounds(evidence, pair, a, b)
+        if poisoned:
+            self.undefined(run)
+        self.notice(run)
+        for hashed in hashes:
+            self.assumptions.update(dict.fromkeys(sorted(hashed.assumed)))
+        self.shapes.append(ShapeResult(self.shape_of(pair), self.shape_level(before), "given" if number == 0 else ""))
+
+    def shape_level(self, before: Sequence[Mapping[str, bool]]) -> Level:
+        """What this run alone says of all outputs together, before the weaker levels are tried."""
+        del before
+        levels = []
+        for evidence in self.evidence:
+            if evidence.witnessed:
+                levels.append(Level.DIFFERENT)
+            elif evidence.equal["exact"]:
+                levels.append(Level.BITWISE)
+            else:
+                levels.append(Level.REASSOCIATED if evidence.equal["reassociated"] else Level.TESTED)
+        return worst(levels)
+
+    def given_bounds(self, evidence: Evidence, pair: Pair, a: Lanes, b: Lanes) -> None:
+        from equivalence.judge.compare import plane
+
+        evidence.bound_a, evidence.bound_b = (float(np.max(plane(x, "bound"), initial=0.0)) for x in (a, b))
+        for side, program, lanes in (("A", pair.a, a), ("B", pair.b, b)):
+            self.findings += sensitivity.findings(side, program, lanes, evidence.name, self.options.tolerance)
+
+    def undefined(self, run: PairRun) -> None:
+        """Poison that moves no output is only a finding; where it does, the two sides cannot be equal."""
+        moved = undefined.influence(run, self.runner, "given")
+        for position, evidence in enumerate(self.evidence):
+            sides = moved.get(position, {})
+            if len(sides) == 1:
+                evidence.failures.append(next(iter(sides.values())))
+            elif not sides:
+                evidence.undefined_a = evidence.undefined_b = False
+
+    def notice(self, run: PairRun) -> None:
+        """Events of the evaluator as findings and assumptions."""
+        for side, outcome in (("A", run.a), ("B", run.b)):
+            for event in outcome.events:
+                if event.code == "random-stream":
+                    self.real.random = True
+                finding = Finding(event.code, f"{side}: {event.what}", event.span)
+                if finding not in self.findings:
+                    self.findings.append(finding)
+
+    def tests(self) -> None:
+        """Derived inputs at the smallest set of shapes: values against bounds."""
+        pair = min(self.pairs, key=lambda p: p.size)
+        if pair.size > TEST_ELEMENTS:
+            return
+        for name, arrays in inputs.sets(pair.inputs, self.options.seed):
+            if self.late():
+                self.checks.append(Check("differential tests", None, "stopped: out of time"))
+                return
+            run = self.runner.run(pair, [Depends(), Error()], arrays)
+            for evidence, (_, a, b) in zip(self.evidence, run.outputs(), strict=True):
+                evidence.add_test(run, name, compare(a, b, ()))
+            if name == "zeros and ones":
+                self.checks += guards.zero_one(pair, run)
+        count = self.evidence[0].tests if self.evidence else 0
+        failed = any(evidence.witnessed for evidence in self.evidence)
+        self.checks.append(Check("differential tests", not failed, f"{count} inputs, values within both bounds"))
+
+    def real_runs(self) -> None:
+        if all(e.witnessed or e.equal["exact"] or e.equal["reassociated"] for e in self.evidence):
+            return
+        realjudge.run(self)
+
+    def special_values(self, report: Report) -> None:
+        if self.options.special == "ignore" or report.verdict.level is Level.DIFFERENT:
+            return
+        pair = min(self.pairs, key=lambda p: p.size)
+        if pair.size > TEST_ELEMENTS or self.late():
+            self.checks.append(Check("special values", None, "not run: the inputs are too large or time is out"))
+            return
+        rows = special.differences(pair, self.runner, self.options.seed)
+        for row in rows:
+            next(o for o in report.outputs if o.name == row.output).special_values.append(row)
+        detail = "NaN, infinities, -0, subnormals and the largest value, one at a time"
+        self.checks.append(Check("special values", not rows, detail))
+        if rows:
+            self.findings.append(Finding("special-values", rows[0].message, None, "note"))
+
+    # -- what is said --------------------------------------------------------------------------------------------
+
+    def explain(self, report: Report) -> None:
+        """Scope and assumptions always; the place of the difference and a witness where there is one."""
+        self.assumptions.update(dict.fromkeys(scope.assumptions(self.pairs)))
+        position = next((i for i, e in enumerate(self.evidence) if e.witnessed), None)
+        if position is not None:
+            failure = self.evidence[position].witnessed[0]
+            with self.timed("shrink"):
+                report.witness = witness(failure.run.pair, self.runner, failure, position, SHRINK_SECONDS)
+        with self.timed("divergence"):
+            report.divergence = scope.divergence(self.pairs, report, position, self.evidence)
+
+    # -- small things --------------------------------------------------------------------------------------------
+
+    def late(self) -> bool:
+        return time.monotonic() > self.deadline
+
+    @staticmethod
+    def shape_of(pair: Pair) -> dict[str, tuple[int, ...]]:
+        return {name: x.shape for name, x in pair.inputs.items() if not name.startswith("weight:")}
+
+
+__all__ = ["InternalError", "Interpretation", "Judge", "judge"]

@@ -1,0 +1,82 @@
+"""Reads the verdict of one output off its evidence.  The rules are docs/verdicts.md, strongest first.
+
+Takes Evidence and what `real` says; gives a Verdict.  Must not run anything.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from equivalence.evaluator import Freedoms
+from equivalence.judge.evidence import Evidence
+from equivalence.verdicts import Level, Verdict
+from lowering.errors import UNKNOWN_SPAN, Span
+
+
+@dataclass(slots=True)
+class RealState:
+    """What the `real` runs of a pair leave open: sites with an outcome never seen; opaque operations."""
+
+    available: bool = False
+    unseen: list[tuple[Span, str]] | None = None
+    random: bool = False
+    delta: dict[str, float] | None = None  # outputs whose real functions were shown to differ: by how much
+
+
+def level(evidence: Evidence, freedoms: Freedoms, real: RealState) -> Verdict:
+    """The strongest level that the evidence supports."""
+    if evidence.witnessed:
+        return _different(evidence)
+    if evidence.undefined_a or evidence.undefined_b:
+        side = "both sides" if evidence.undefined_a and evidence.undefined_b else ("A" if evidence.undefined_a else "B")
+        return Verdict(Level.UNDECIDED, reason=f"an undefined value may reach {evidence.name} on {side}")
+    if evidence.equal["exact"] and _fixed(evidence, freedoms):
+        return Verdict(Level.BITWISE, n_inputs=evidence.tests)
+    if evidence.equal["exact"] or evidence.equal["reassociated"]:
+        return Verdict(Level.REASSOCIATED, n_inputs=evidence.tests)
+    return _weaker(evidence, real)
+
+
+def _fixed(evidence: Evidence, freedoms: Freedoms) -> bool:
+    """Every open choice is the same site on both sides, hence made alike; a race is never made alike."""
+    if evidence.freedoms_a != evidence.freedoms_b:
+        return False
+    return all(choice.kind != "racing" for choice in freedoms.of(evidence.freedoms_a))
+
+
+def _different(evidence: Evidence) -> Verdict:
+    failure = evidence.witnessed[0]
+    where = f"{evidence.name}[{', '.join(map(str, failure.index))}]"
+    if failure.kind == "undefined":
+        reason = f"{where} depends on an undefined value: {failure.value_a:.9g} against {failure.value_b:.9g}"
+    else:
+        reason = (
+            f"{where} is {failure.value_a:.9g} in A and {failure.value_b:.9g} in B "
+            f"({failure.label} inputs; rounding explains at most {failure.bound:.3g})"
+        )
+    return Verdict(Level.DIFFERENT, reason=reason, n_inputs=evidence.tests)
+
+
+def _weaker(evidence: Evidence, real: RealState) -> Verdict:
+    if real.random:
+        return Verdict(Level.UNDECIDED, reason="random streams")
+    if real.available and evidence.real_runs and not evidence.real_mismatch:
+        if real.unseen:
+            span, outcome = real.unseen[0]
+            reason = f"region: {outcome} was never seen at {span}"
+            return Verdict(Level.UNDECIDED, reason=reason, site=span, n_inputs=evidence.tests)
+        return Verdict(Level.REAL, strength="evidence", n_inputs=evidence.tests)
+    delta = (real.delta or {}).get(evidence.name)
+    if delta is not None:
+        return Verdict(
+            Level.CLOSE,
+            delta=delta,
+            n_inputs=evidence.tests,
+            reason="the real functions differ, but no input of these formats shows it",
+        )
+    return Verdict(
+        Level.TESTED,
+        reason="the two could not be shown to be one real function; no tested input tells them apart",
+        n_inputs=evidence.tests,
+        site=None if not evidence.path_differs else UNKNOWN_SPAN,
+    )

@@ -1,0 +1,71 @@
+"""Runs both programs of a pair on one set of inputs, under chosen interpretations.
+
+Takes two Programs with the same input names; gives PairRun.  Must not judge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from equivalence.evaluator import Freedoms, Lanes, Limits, Machine, Outcome
+from equivalence.interpretations.base import Interpretation
+from lowering.ir.program import Program
+
+Inputs = Mapping[str, np.ndarray]
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two programs at one set of shapes; ``inputs`` are the given ones, under A's names."""
+
+    a: Program
+    b: Program
+    inputs: dict[str, np.ndarray]
+
+    @property
+    def size(self) -> int:
+        """Input elements: what running it costs, roughly."""
+        return sum(x.size for x in self.inputs.values())
+
+    @property
+    def output_names(self) -> list[str]:
+        return [name for name, _ in self.a.outputs]
+
+
+@dataclass(slots=True)
+class PairRun:
+    """Outcomes of both programs on ``inputs``."""
+
+    pair: Pair
+    inputs: dict[str, np.ndarray]
+    a: Outcome
+    b: Outcome
+
+    def outputs(self) -> list[tuple[str, Lanes, Lanes]]:
+        """(A's name, A's lanes, B's lanes) by position."""
+        return [
+            (name, self.a.outputs[name], self.b.outputs[other])
+            for (name, _), (other, _) in zip(self.pair.a.outputs, self.pair.b.outputs, strict=True)
+        ]
+
+
+@dataclass(slots=True)
+class Runner:
+    """Knows how to run a pair; one freedom registry for all its runs."""
+
+    freedoms: Freedoms = field(default_factory=Freedoms)
+    limits: Limits = field(default_factory=Limits)
+
+    def run(self, pair: Pair, interpretations: Sequence[Interpretation], inputs: Inputs, fill: float = 0.0) -> PairRun:
+        """Both sides; ``fill`` is the concrete value of undefined lanes."""
+        outcomes = [self.one(program, interpretations, inputs, fill) for program in (pair.a, pair.b)]
+        return PairRun(pair, dict(inputs), outcomes[0], outcomes[1])
+
+    def one(
+        self, program: Program, interpretations: Sequence[Interpretation], inputs: Inputs, fill: float = 0.0
+    ) -> Outcome:
+        limits = Limits(self.limits.lanes, self.limits.steps, self.limits.masked_load_is_zero, fill)
+        return Machine(program, interpretations, self.freedoms, limits).run(inputs)

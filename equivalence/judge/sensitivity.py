@@ -1,0 +1,78 @@
+"""Whether each side's own error bound is within what its output dtype may ask: the findings that cost exit code 0.
+
+Takes lanes of the given shape; gives Findings.  "Equal up to order" is not equal enough when the order decides the
+leading digits.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from equivalence.evaluator import Lanes
+from equivalence.judge.compare import plane, value
+from equivalence.judge.evidence import scale_of
+from equivalence.verdicts import Finding
+from lowering.errors import Span
+from lowering.ir.program import Program
+
+#: Largest expected error, relative to the output's largest magnitude, that needs no explanation.
+DEFAULT_TOLERANCE = {"f64": 1e-10, "f32": 1e-4, "f16": 1e-2, "bf16": 5e-2}
+_COARSE = 0.25  # 8-bit formats
+_PRECISION = {"f64": 53, "f32": 24, "f16": 11, "bf16": 8}
+
+
+def spread(lanes: Lanes) -> float:
+    """Expected error over the output's scale; infinite bounds count as infinite."""
+    expected, data = plane(lanes, "expected"), value(lanes)
+    if not lanes.dtype.is_float or not data.size:
+        return 0.0
+    finite = np.isfinite(data.astype(np.float64))
+    return float(np.max(np.where(finite, expected, 0.0), initial=0.0)) / scale_of(data)
+
+
+def allowed(dtype: str, tolerance: tuple[float, float] | None) -> float:
+    return tolerance[0] if tolerance is not None else DEFAULT_TOLERANCE.get(dtype, _COARSE)
+
+
+def findings(
+    side: str, program: Program, lanes: Lanes, name: str, tolerance: tuple[float, float] | None
+) -> list[Finding]:
+    """A bound beyond the tolerance, blamed on narrow arithmetic where there is any, else on the order."""
+    amount, limit = spread(lanes), allowed(lanes.dtype.name, tolerance)
+    if tolerance is not None:
+        amount = _beyond(lanes, tolerance)
+        limit = 1.0
+    if amount <= limit:
+        return []
+    narrow = narrow_site(program, lanes.dtype.name)
+    said = f"{side}'s {name} may be off by {spread(lanes):.2g} of its largest value, beyond the tolerance"
+    if narrow is not None:
+        what, span = narrow
+        return [Finding("precision-lost", f"{said}: {what}", span, "error")]
+    return [
+        Finding("order-sensitive", f"{said}: the order of its accumulation decides digits that matter", None, "error")
+    ]
+
+
+def _beyond(lanes: Lanes, tolerance: tuple[float, float]) -> float:
+    """Largest expected error over rtol |value| + atol."""
+    data = np.abs(value(lanes).astype(np.float64))
+    finite = np.isfinite(data)
+    room = tolerance[0] * np.where(finite, data, 0.0) + tolerance[1]
+    with np.errstate(all="ignore"):
+        ratio = np.where(finite, plane(lanes, "expected") / room, 0.0)
+    return float(np.max(np.where(np.isnan(ratio), 0.0, ratio), initial=0.0)) if ratio.size else 0.0
+
+
+def narrow_site(program: Program, output: str) -> tuple[str, Span] | None:
+    """The first arithmetic in a format narrower than f32 and narrower than or as narrow as the output, inside."""
+    for op in program.walk():
+        if op.name == "dot" and op.attrs["precision"] in ("tf32", "bf16") and op.operands[0].type.dtype.name == "f32":
+            return f"a dot rounds its f32 operands to {op.attrs['precision']}", op.span
+    for op in program.walk():
+        dt = op.results[0].type.dtype if op.results else None
+        if dt is None or not dt.is_float or _PRECISION.get(dt.name, 4) >= 24:
+            continue
+        if op.name in ("add", "sub", "reduce", "scan", "dot", "cast"):
+            return f"{op.name} in {dt.name}", op.span
+    return None

@@ -1,0 +1,74 @@
+"""What each side does with NaN, infinities, signed zeros, subnormals and the largest values.
+
+Takes a Pair; gives SpecialValues: one row per output and kind of input on which the sides disagree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from equivalence.interpretations.depends import Depends
+from equivalence.interpretations.error import Error
+from equivalence.judge.compare import plane, same_kind, value
+from equivalence.judge.inputs import dtype_of, is_float
+from equivalence.judge.runs import Pair, Runner
+from equivalence.numerics.formats import format_of
+from equivalence.verdicts import SpecialValue
+
+Arrays = dict[str, np.ndarray]
+
+
+def kinds(dtype: str) -> dict[str, float]:
+    """Special values of a format, by name."""
+    fmt = format_of(dtype)
+    table = {"-0": -0.0, "a subnormal": 2.0 ** (fmt.emin - fmt.p + 1), "the largest finite value": fmt.max}
+    if fmt.nan != "none":
+        table = {"a NaN": np.nan, **table}
+    if fmt.has_inf:
+        table = {**table, "+infinity": np.inf, "-infinity": -np.inf}
+    return table
+
+
+def planted(given: Mapping[str, np.ndarray]) -> Iterator[tuple[str, Arrays]]:
+    """One special value in one place of one float input at a time; then whole rows of -infinity."""
+    for name, x in given.items():
+        if not is_float(x) or not x.size or name.startswith("weight:"):
+            continue
+        for words, special in kinds(dtype_of(x).name).items():
+            changed = x.copy()
+            changed.reshape(-1)[changed.size // 3] = special
+            yield f"{words} in {name}", {**given, name: changed}
+        if x.ndim and format_of(dtype_of(x).name).has_inf:
+            row = x.copy()
+            row[0] = -np.inf
+            yield f"a row of -infinity in {name}", {**given, name: row}
+
+
+def differences(pair: Pair, runner: Runner, seed: int) -> list[SpecialValue]:
+    """Rows where the two sides give different special values, or values further apart than both bounds."""
+    rows: list[SpecialValue] = []
+    for words, inputs in planted(pair.inputs):
+        run = runner.run(pair, [Depends(), Error()], inputs)
+        for name, a, b in run.outputs():
+            row = _row(name, words, value(a), value(b), plane(a, "bound") + plane(b, "bound"))
+            if row is not None:
+                rows.append(row)
+    return rows
+
+
+def _row(name: str, words: str, x: np.ndarray, y: np.ndarray, bound: np.ndarray) -> SpecialValue | None:
+    a, b = x.astype(np.float64), y.astype(np.float64)
+    with np.errstate(all="ignore"):
+        apart = ~same_kind(a, b) | (np.isfinite(a) & np.isfinite(b) & np.isfinite(bound) & (np.abs(a - b) > bound))
+    if not apart.any():
+        return None
+    index = np.unravel_index(int(np.argmax(apart)), apart.shape)
+    one, other = _show(a[index]), _show(b[index])
+    place = f"{name}[{', '.join(str(int(i)) for i in index)}]"
+    return SpecialValue(name, words, one, other, f"{words} gives {one} in A and {other} in B at {place}")
+
+
+def _show(x: float) -> float | str:
+    return float(x) if np.isfinite(x) else str(float(x))

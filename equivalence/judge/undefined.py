@@ -1,0 +1,43 @@
+"""Whether a poisoned output really depends on an undefined value: the undefined lanes are given other values.
+
+Takes a run whose outputs carry poison; gives Failures where the output moves with the choice.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from equivalence.interpretations.depends import Depends
+from equivalence.judge.compare import plane, value
+from equivalence.judge.evidence import Failure
+from equivalence.judge.runs import PairRun, Runner
+
+FILLS = (12345.678, -3.25)
+
+
+def influence(run: PairRun, runner: Runner, label: str) -> dict[int, dict[str, Failure]]:
+    """By output position and side ('a', 'b'): a lane whose value follows the undefined one."""
+    found: dict[int, dict[str, Failure]] = {}
+    filled = [runner.run(run.pair, [Depends()], run.inputs, fill) for fill in FILLS]
+    for position, (_, a, b) in enumerate(run.outputs()):
+        for side, lanes in (("a", a), ("b", b)):
+            if not plane(lanes, "poison").any():
+                continue
+            values = [value(r.outputs()[position][1 if side == "a" else 2]) for r in filled]
+            failure = _moved(run, label, value(lanes), values)
+            if failure is not None:
+                found.setdefault(position, {})[side] = failure
+    return found
+
+
+def _moved(run: PairRun, label: str, base: np.ndarray, others: list[np.ndarray]) -> Failure | None:
+    wide = base.astype(np.float64)
+    for other in others:
+        with np.errstate(all="ignore"):
+            apart = ~((wide == other) | (np.isnan(wide) & np.isnan(other.astype(np.float64))))
+        if apart.any():
+            index = tuple(int(i) for i in np.unravel_index(int(np.argmax(apart)), apart.shape))
+            return Failure(
+                run, label, index, float(wide[index]), float(other[index].astype(np.float64)), 0.0, "undefined"
+            )
+    return None
