@@ -29,7 +29,14 @@ def lower(trace: Any) -> Program:
         return lower_torch(trace)
     from lowering.frontends.stablehlo import lower_module  # jax is needed only for its own subjects
 
-    return lower_module(trace)
+    return lower_module(
+        trace.stablehlo,
+        input_names=[spec.name for spec in trace.inputs],
+        output_names=[spec.name for spec in trace.outputs],
+        input_dtypes=[spec.dtype for spec in trace.inputs],
+        key=trace.key,
+        notes=trace.notes,
+    )
 
 
 def lower_torch(trace: HostTrace) -> Program:
@@ -48,6 +55,7 @@ class _TorchLowering:
 
     def __init__(self, trace: HostTrace) -> None:
         self.trace = trace
+        self.library, self.notes = _library(trace)
         self.builder = Builder()
         self.memory = _Memory(self.builder, trace)
         self.kernels: dict[str, Function] = {}
@@ -63,7 +71,7 @@ class _TorchLowering:
     def event(self, event: AtenCall | Launch | HostRead) -> None:
         with self.builder.at(event.span):
             if isinstance(event, AtenCall):
-                aten.lower_call(self.builder, event, self.memory.read, self.memory.write, self.trace.target)
+                aten.lower_call(self.builder, event, self.memory.read, self.memory.write, self.library)
             elif isinstance(event, Launch):
                 self._launch(event)
             else:
@@ -102,7 +110,19 @@ class _TorchLowering:
         outputs = [(name, self.memory.read(ref)) for name, ref in self.trace.outputs]
         attrs = {"level": "aten", "contract": False, "key": _digest(self.trace)}
         names = [name for name, _ in self.trace.inputs]
-        return Program(self.builder.block, names, outputs, self.kernels, attrs, list(self.trace.notes))
+        return Program(self.builder.block, names, outputs, self.kernels, attrs, [*self.trace.notes, *self.notes])
+
+
+def _library(trace: HostTrace) -> tuple[aten.Library, list[str]]:
+    """Whose ATen kernels are meant, and a note where the trace does not say how f32 convolutions round."""
+    flags = getattr(trace, "flags", {})
+    names = ("matmul_tf32", "convolution_tf32")
+    library = aten.Library(trace.target, *(bool(flags.get(name, False)) for name in names))
+    convolutions = [e for e in trace.events if isinstance(e, AtenCall) and e.op.startswith("aten.convolution")]
+    f32 = any(ref.dtype == "float32" for ref in _refs(convolutions))
+    if not f32 or not library.cuda or "convolution_tf32" in flags:
+        return library, []
+    return library, ["f32 convolutions are IEEE, as with torch.backends.cudnn.allow_tf32 = False (its default is True)"]
 
 
 def _digest(trace: HostTrace) -> str:

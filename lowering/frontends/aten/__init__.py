@@ -15,6 +15,7 @@ from lowering.frontends.aten import (
     rounding,
     unary,
 )
+from lowering.frontends.aten.context import Library
 from lowering.frontends.aten.registry import HANDLERS, lower_call
 
 FAMILIES = (
@@ -33,4 +34,4 @@ FAMILIES = (
     unary,
 )
 
-__all__ = ["FAMILIES", "HANDLERS", "lower_call"]
+__all__ = ["FAMILIES", "HANDLERS", "Library", "lower_call"]

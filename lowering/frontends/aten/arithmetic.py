@@ -131,7 +131,7 @@ def _extremum(ctx: Context, name: str, self: Any, other: Any, nan: str) -> Value
 
 
 @aten("clamp", "clip")
-def clamp(ctx: Context, self: Any, min: Any = None, max: Any = None) -> Value:  # noqa: A002
+def clamp(ctx: Context, self: Any, min: Any = None, max: Any = None) -> Value:
     given = [a for a in (self, min, max) if a is not None]
     values = iter(ctx.operands(*given))
     x = next(values)
@@ -141,12 +141,12 @@ def clamp(ctx: Context, self: Any, min: Any = None, max: Any = None) -> Value:  
 
 
 @aten("clamp_min")
-def clamp_min(ctx: Context, self: Any, min: Any) -> Value:  # noqa: A002
+def clamp_min(ctx: Context, self: Any, min: Any) -> Value:
     return clamp(ctx, self, min)
 
 
 @aten("clamp_max")
-def clamp_max(ctx: Context, self: Any, max: Any) -> Value:  # noqa: A002
+def clamp_max(ctx: Context, self: Any, max: Any) -> Value:
     return clamp(ctx, self, None, max)
 
 

@@ -20,6 +20,19 @@ from lowering.ir.types import BOOL, DTYPES, F32, I64, DType, TensorType
 Number = bool | int | float
 
 
+@dataclass(frozen=True, slots=True)
+class Library:
+    """Whose kernels are meant: ``target`` 'cpu' or a GPU ('sm_80'), and whether its f32 products round to TF32."""
+
+    target: str = "cpu"
+    matmul_tf32: bool = False
+    convolution_tf32: bool = False
+
+    @property
+    def cuda(self) -> bool:
+        return self.target != "cpu"
+
+
 @dataclass(slots=True)
 class Context:
     """The lowering of one call."""
@@ -28,14 +41,14 @@ class Context:
     call: AtenCall
     read: Callable[[TensorRef], Value]
     write: Callable[[TensorRef, Value], None]
-    target: str = "cpu"
+    library: Library
 
     # -- what the call says --------------------------------------------------------------------------------------
 
     @property
     def cuda(self) -> bool:
         """Whether the library meant is torch's CUDA one, where it differs from the CPU's."""
-        return self.target != "cpu"
+        return self.library.cuda
 
     @property
     def outputs(self) -> list[TensorRef]:
@@ -118,7 +131,7 @@ class Context:
     def cast(self, x: Value, to: DType) -> Value:
         """As C++ converts: to f16 and bf16 by way of f32, from floats to u8 by way of i64."""
         source, b = x.type.dtype, self.builder
-        if to.is_float and to.bits < 32 and (source.is_integer and source is not BOOL or source.bits == 64):
+        if to.is_float and to.bits < 32 and ((source.is_integer and source is not BOOL) or source.bits == 64):
             x = b.cast(x, F32)
         if source.is_float and to.kind == "uint" and to.bits < 64:
             x = b.cast(x, I64)

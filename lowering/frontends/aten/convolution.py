@@ -29,15 +29,17 @@ class Geometry:
 
 def _columns(ctx: Context, x: Value, window: Window, outputs: Sequence[int], groups: int) -> Value:
     """Patches as [groups, C/groups * window, N * outputs]."""
-    b, (n, c) = ctx.builder, x.type.shape[:2]
+    b, c = ctx.builder, x.type.shape[1]
     p = patches(ctx, x, window, outputs)
     perm = (1, 2, 0, *range(3, p.type.rank))
-    return b.reshape(b("transpose", p, perm=perm), (groups, c // groups * window.count, p.type.size // max(1, c * window.count)))
+    return b.reshape(
+        b("transpose", p, perm=perm), (groups, c // groups * window.count, p.type.size // max(1, c * window.count))
+    )
 
 
 def _grouped(ctx: Context, y: Value, groups: int) -> Value:
     """[N, O, ...] as [groups, O/groups, N * ...]."""
-    b, (n, o) = ctx.builder, y.type.shape[:2]
+    b, o = ctx.builder, y.type.shape[1]
     moved = b("transpose", y, perm=(1, 0, *range(2, y.type.rank)))
     return b.reshape(moved, (groups, o // groups, y.type.size // max(1, o)))
 
@@ -56,7 +58,7 @@ def forward(ctx: Context, x: Value, weight: Value, g: Geometry) -> Value:
     outputs = window.outputs(x.type.shape[2:])
     columns = _columns(ctx, x, window, outputs, g.groups)
     rows = ctx.builder.reshape(weight, (g.groups, weight.type.shape[0] // g.groups, columns.type.shape[1]))
-    return _ungrouped(ctx, dot(ctx, rows, columns), x.type.shape[0], outputs)
+    return _ungrouped(ctx, dot(ctx, rows, columns, ctx.library.convolution_tf32), x.type.shape[0], outputs)
 
 
 def transposed(ctx: Context, x: Value, weight: Value, g: Geometry, result: Sequence[int]) -> Value:
@@ -85,7 +87,7 @@ def weight_gradient(ctx: Context, x: Value, grad: Value, g: Geometry, kernel: Se
     window = Window(tuple(kernel), g.stride, g.dilation)
     x = pad_spatial(ctx, x, g.padding, g.padding, 0)
     columns = _columns(ctx, x, window, grad.type.shape[2:], g.groups)
-    product = dot(ctx, _grouped(ctx, grad, g.groups), swap(ctx, columns))
+    product = dot(ctx, _grouped(ctx, grad, g.groups), swap(ctx, columns), ctx.library.convolution_tf32)
     return ctx.builder.reshape(product, (grad.type.shape[1], x.type.shape[1] // g.groups, *kernel))
 
 
@@ -94,7 +96,7 @@ def _geometry(rank: int, stride: Any, padding: Any, dilation: Any, groups: int) 
 
 
 @aten("convolution", "_convolution", "convolution_overrideable")
-def convolution(ctx: Context, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any,  # noqa: A002
+def convolution(ctx: Context, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any,
                 is_transposed: bool, output_padding: Any, groups: int, *flags: Any) -> Value:  # fmt: skip
     x, w = ctx.value(input), ctx.value(weight)
     batched = x.type.rank == w.type.rank
@@ -110,12 +112,13 @@ def convolution(ctx: Context, input: Any, weight: Any, bias: Any, stride: Any, p
 
 
 @aten("convolution_backward")
-def convolution_backward(ctx: Context, grad_output: Any, input: Any, weight: Any, bias_sizes: Any, stride: Any,  # noqa: A002
+def convolution_backward(ctx: Context, grad_output: Any, input: Any, weight: Any, bias_sizes: Any, stride: Any,
                          padding: Any, dilation: Any, is_transposed: bool, output_padding: Any, groups: int,
                          output_mask: Sequence[bool]) -> list[Value | None]:  # fmt: skip
     x, w, grad = (ctx.value(r) for r in (input, weight, grad_output))
     g = _geometry(w.type.rank - 2, stride, padding, dilation, groups)
-    kernel, results = w.type.shape[2:], [None, None, None]  # type: list[Value | None]
+    kernel = w.type.shape[2:]
+    results: list[Value | None] = [None, None, None]
     if output_mask[0]:
         results[0] = forward(ctx, grad, w, g) if is_transposed else transposed(ctx, grad, w, g, x.type.shape[2:])
     if output_mask[1]:

@@ -118,7 +118,7 @@ def constant_pad_nd(ctx: Context, self: Any, pad: Sequence[int], value: Any = 0)
     return pad_edges(ctx, ctx.value(self), low, high, value)
 
 
-# -- creation -------------------------------------------------------------------------------------------------------
+# -- creation ---------------------------------------------------------------------------------------------------------
 
 
 def _filled(ctx: Context, value: Any) -> Value:
@@ -135,9 +135,19 @@ def ones(ctx: Context, *_: Any) -> Value:
     return _filled(ctx, 1)
 
 
-@aten("full", "full_like", "new_full", "fill")
-def full(ctx: Context, _size: Any, fill_value: Any = None, value: Any = None) -> Value:
-    return _filled(ctx, value if fill_value is None else fill_value)
+@aten("full", "full_like")
+def full(ctx: Context, _size: Any, fill_value: Any) -> Value:
+    return _filled(ctx, fill_value)
+
+
+@aten("new_full")
+def new_full(ctx: Context, self: Any, size: Any, fill_value: Any) -> Value:
+    return _filled(ctx, fill_value)
+
+
+@aten("fill")
+def fill(ctx: Context, self: Any, value: Any) -> Value:
+    return _filled(ctx, value)
 
 
 @aten("scalar_tensor")

@@ -47,20 +47,20 @@ def promote(a: DType, b: DType) -> DType:
         return high
     if high.is_float:
         return F32 if low.bits == high.bits else high
-    if low.kind == high.kind or high.kind == "int" and high.bits > low.bits:
+    if low.kind == high.kind or (high.kind == "int" and high.bits > low.bits):
         return high
     return DTYPES.get(f"i{2 * max(low.bits, high.bits)}", I64)
 
 
 def result_type(entries: Sequence[tuple[DType, int] | bool | int | float]) -> DType:
-    """torch.result_type: tensors (dtype, rank) before 0-d tensors before Python numbers, unless of a higher category."""
+    """torch.result_type: tensors (dtype, rank), then 0-d tensors, then Python numbers if their category is higher."""
     groups: list[DType | None] = [None, None, None]  # dimensioned, 0-d, Python numbers
     for entry in entries:
         place, dt = (0 if entry[1] else 1, entry[0]) if isinstance(entry, tuple) else (2, _default(entry))
         groups[place] = dt if groups[place] is None else promote(groups[place], dt)  # type: ignore[arg-type]
     result: DType | None = None
     for dt in groups:
-        if result is None or dt is not None and _category(dt) > _category(result):
+        if result is None or (dt is not None and _category(dt) > _category(result)):
             result = dt
     assert result is not None, "result_type of nothing"
     return result

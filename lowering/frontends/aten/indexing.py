@@ -74,7 +74,7 @@ def embedding_backward(ctx: Context, grad_output: Any, indices: Any, num_weights
     return b("scatter", base, grad, rows, b.index(grad.type.shape, grad.type.rank - 1), combine="add", impl="torch")
 
 
-# -- advanced indexing ----------------------------------------------------------------------------------------------
+# -- advanced indexing ------------------------------------------------------------------------------------------------
 
 
 def nonzero_positions(ctx: Context, mask: Value, count: int) -> list[Value]:

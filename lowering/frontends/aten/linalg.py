@@ -8,14 +8,17 @@ from lowering.frontends.aten.context import Context
 from lowering.frontends.aten.dtypes import opmath
 from lowering.frontends.aten.registry import aten
 from lowering.ir.program import Value
+from lowering.ir.types import F32
 
 
-def dot(ctx: Context, a: Value, b: Value) -> Value:
+def dot(ctx: Context, a: Value, b: Value, tf32: bool | None = None) -> Value:
     """[..., M, K] x [..., K, N] in the accumulator's dtype; leading dimensions broadcast."""
+    tf32 = ctx.library.matmul_tf32 if tf32 is None else tf32
+    precision = "tf32" if tf32 and ctx.cuda and a.type.dtype is F32 else "ieee"
     acc = opmath(a.type.dtype)
     lead = _common(a.type.shape[:-2], b.type.shape[:-2])
     a, b = (ctx.builder.broadcast(x, (*lead, *x.type.shape[-2:])) for x in (a, b))
-    return ctx.builder("dot", a, b, acc=acc.name, order="unordered", impl="torch")
+    return ctx.builder("dot", a, b, acc=acc.name, precision=precision, order="unordered", impl="torch")
 
 
 def _common(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
@@ -81,7 +84,7 @@ def addmv(ctx: Context, self: Any, mat: Any, vec: Any, beta: Any = 1, alpha: Any
 
 
 @aten("linear")
-def linear(ctx: Context, input: Any, weight: Any, bias: Any = None) -> Value:  # noqa: A002
+def linear(ctx: Context, input: Any, weight: Any, bias: Any = None) -> Value:
     product = matmul_values(ctx, ctx.value(input), swap(ctx, ctx.value(weight)))
     return product if bias is None else _combined(ctx, product, bias, 1, 1)
 

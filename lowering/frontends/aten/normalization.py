@@ -16,22 +16,23 @@ def _optional(ctx: Context, ref: Any, dt: Any) -> Value | None:
 
 
 @aten("native_layer_norm")
-def native_layer_norm(ctx: Context, input: Any, normalized_shape: Sequence[int], weight: Any, bias: Any,  # noqa: A002
+def native_layer_norm(ctx: Context, input: Any, normalized_shape: Sequence[int], weight: Any, bias: Any,
                       eps: float) -> Sequence[Value]:  # fmt: skip
     b, x = ctx.builder, ctx.compute(input)
     lead = x.type.shape[: x.type.rank - len(normalized_shape)]
     rows = b.reshape(x, (math.prod(lead), math.prod(normalized_shape)))
     y, mean, rstd = ctx.composites.normalize(rows, 1, eps)
     dims = range(len(lead), x.type.rank)
-    parameters = (_optional(ctx, p, x.type.dtype) for p in (weight, bias))
-    y = ctx.composites.affine(b.reshape(y, x.type.shape), *parameters, dims)
+    w, shift = (_optional(ctx, p, x.type.dtype) for p in (weight, bias))
+    y = ctx.composites.affine(b.reshape(y, x.type.shape), w, shift, dims)
     kept = (*lead, *(1,) * len(normalized_shape))
     return y, b.reshape(mean, kept), b.reshape(rstd, kept)
 
 
 @aten("native_layer_norm_backward")
-def native_layer_norm_backward(ctx: Context, grad_out: Any, input: Any, normalized_shape: Sequence[int], mean: Any,  # noqa: A002
-                               rstd: Any, weight: Any, bias: Any, output_mask: Sequence[bool]) -> list[Value | None]:  # fmt: skip
+def native_layer_norm_backward(ctx: Context, grad_out: Any, input: Any, normalized_shape: Sequence[int], mean: Any,
+                               rstd: Any, weight: Any, bias: Any,
+                               output_mask: Sequence[bool]) -> list[Value | None]:  # fmt: skip
     b, kit = ctx.builder, ctx.composites
     x, grad = ctx.compute(input), ctx.compute(grad_out)
     n, dt = math.prod(normalized_shape), x.type.dtype
@@ -58,19 +59,20 @@ def _through_normalize(ctx: Context, grad: Value, xhat: Value, rstd: Value) -> V
 
 
 @aten("native_group_norm")
-def native_group_norm(ctx: Context, input: Any, weight: Any, bias: Any, N: int, C: int, HxW: int, group: int,  # noqa: A002, N803
+def native_group_norm(ctx: Context, input: Any, weight: Any, bias: Any, N: int, C: int, HxW: int, group: int,
                       eps: float) -> Sequence[Value]:  # fmt: skip
     b, x = ctx.builder, ctx.compute(input)
     rows = b.reshape(x, (N * group, C // group * HxW))
     y, mean, rstd = ctx.composites.normalize(rows, 1, eps)
-    parameters = (_optional(ctx, p, x.type.dtype) for p in (weight, bias))
-    y = ctx.composites.affine(b.reshape(y, x.type.shape), *parameters, (1,))
+    w, shift = (_optional(ctx, p, x.type.dtype) for p in (weight, bias))
+    y = ctx.composites.affine(b.reshape(y, x.type.shape), w, shift, (1,))
     return y, b.reshape(mean, (N, group)), b.reshape(rstd, (N, group))
 
 
 @aten("native_group_norm_backward")
-def native_group_norm_backward(ctx: Context, grad_out: Any, input: Any, mean: Any, rstd: Any, weight: Any,  # noqa: A002
-                               N: int, C: int, HxW: int, group: int, output_mask: Sequence[bool]) -> list[Value | None]:  # noqa: N803 # fmt: skip
+def native_group_norm_backward(ctx: Context, grad_out: Any, input: Any, mean: Any, rstd: Any, weight: Any,
+                               N: int, C: int, HxW: int, group: int,
+                               output_mask: Sequence[bool]) -> list[Value | None]:  # fmt: skip
     b, kit, x, grad = ctx.builder, ctx.composites, ctx.compute(input), ctx.compute(grad_out)
     rows = (N * group, C // group * HxW)
     spread = lambda ref: b.broadcast(b.reshape(ctx.value(ref, x.type.dtype), (rows[0], 1)), rows)  # noqa: E731
@@ -110,8 +112,8 @@ def _train(ctx: Context, x: Value, weight: Any, bias: Any, eps: float) -> tuple[
 
 
 @aten("_native_batch_norm_legit_functional", "_native_batch_norm_legit", "native_batch_norm")
-def batch_norm(ctx: Context, input: Any, weight: Any, bias: Any, *rest: Any) -> Sequence[Value | None]:  # noqa: A002
-    """(y, mean, rstd), and new running statistics where the op returns them; ``rest`` ends with training, momentum, eps."""
+def batch_norm(ctx: Context, input: Any, weight: Any, bias: Any, *rest: Any) -> Sequence[Value | None]:
+    """(y, mean, rstd), then new running statistics if the op returns them; ``rest`` ends: training, momentum, eps."""
     *running, training, momentum, eps = rest
     running = running or [None, None]
     x = ctx.compute(input)
@@ -139,23 +141,27 @@ def _ordered(ctx: Context, results: list[Value], running: list[Value]) -> list[V
     return results + running
 
 
-def _eval(ctx: Context, x: Value, weight: Any, bias: Any, running: Sequence[Any], eps: float) -> tuple[Value, Value, Value]:
+def _eval(
+    ctx: Context, x: Value, weight: Any, bias: Any, running: Sequence[Any], eps: float
+) -> tuple[Value, Value, Value]:
     mean, variance = (ctx.value(r, x.type.dtype) for r in running)
     rstd = ctx.composites.fn("rsqrt", ctx.composites.plus(variance, eps))
     return _batch_norm(ctx, x, weight, bias, mean, rstd), mean, rstd
 
 
 @aten("_native_batch_norm_legit_no_training")
-def batch_norm_no_training(ctx: Context, input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any,  # noqa: A002
+def batch_norm_no_training(ctx: Context, input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any,
                            momentum: float, eps: float) -> Sequence[Value]:  # fmt: skip
     y, mean, rstd = _eval(ctx, ctx.compute(input), weight, bias, [running_mean, running_var], eps)
     outs = ctx.out_types[1:]
-    empty = [v if t.shape == v.type.shape else ctx.builder.constant(0, t.dtype, t.shape) for v, t in zip((mean, rstd), outs)]
+    empty = [
+        v if t.shape == v.type.shape else ctx.builder.constant(0, t.dtype, t.shape) for v, t in zip((mean, rstd), outs)
+    ]
     return [y, *empty]
 
 
 @aten("_fused_rms_norm", "rms_norm")
-def rms_norm(ctx: Context, input: Any, normalized_shape: Sequence[int], weight: Any = None,  # noqa: A002
+def rms_norm(ctx: Context, input: Any, normalized_shape: Sequence[int], weight: Any = None,
              eps: float | None = None) -> Sequence[Value]:  # fmt: skip
     b, kit, x = ctx.builder, ctx.composites, ctx.compute(input)
     lead = x.type.shape[: x.type.rank - len(normalized_shape)]

@@ -69,7 +69,7 @@ def cummax(ctx: Context, self: Any, dim: int) -> Sequence[Value]:
     return [b.reshape(result, ctx.out.shape) for result in op.results]
 
 
-# -- sorting -----------------------------------------------------------------------------------------------------------
+# -- sorting ----------------------------------------------------------------------------------------------------------
 
 
 def sorted_pair(ctx: Context, x: Value, axis: int, descending: bool, stable: bool) -> tuple[Value, Value]:
@@ -97,7 +97,7 @@ def argsort(ctx: Context, self: Any, dim: int = -1, descending: bool = False, st
 
 
 @aten("topk")
-def topk(ctx: Context, self: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Sequence[Value]:  # noqa: A002
+def topk(ctx: Context, self: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Sequence[Value]:
     x = _line(ctx, ctx.value(self))
     axis = ctx.axis(dim, x.type.rank)
     pair = sorted_pair(ctx, x, axis, largest, stable=False)
@@ -175,7 +175,7 @@ def masked_select(ctx: Context, self: Any, mask: Any) -> Value:
 
 @aten("_unique", "_unique2", "unique_consecutive")
 def unique(ctx: Context, self: Any, *flags: Any, return_inverse: bool = True, return_counts: bool = True,
-           sorted: bool = True) -> Sequence[Value]:  # noqa: A002 # fmt: skip
+           sorted: bool = True) -> Sequence[Value]:  # fmt: skip
     """(values, inverse, counts) of the flattened tensor; ``flags`` say which are wanted, which the outputs tell too."""
     b, x = ctx.builder, ctx.value(self)
     if "consecutive" in ctx.call.op and len(flags) > 2 and flags[2] is not None:
@@ -217,4 +217,3 @@ def repeat_interleave(ctx: Context, repeats: Any, output_size: int | None = None
     ends = b("scan", lengths, axis=0, combine="add")
     marks = b("scatter", b.constant(0, I64, (n,)), b.like(1, ends), ends, combine="add", order="sequential")
     return b("scan", marks, axis=0, combine="add")
-

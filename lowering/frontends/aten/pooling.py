@@ -38,7 +38,7 @@ def _pooled(ctx: Context, x: Value, window: Window, low: Sequence[int], filler: 
     return patches(ctx, padded, window, ctx.out.shape[-len(low) :])
 
 
-# -- max -----------------------------------------------------------------------------------------------------------------
+# -- max --------------------------------------------------------------------------------------------------------------
 
 
 @aten("max_pool2d_with_indices", "max_pool3d_with_indices")
@@ -81,7 +81,7 @@ def adaptive_max_pool(ctx: Context, self: Any, output_size: Any) -> Sequence[Val
     return max_pool(ctx, self, [n // o for n, o in zip(x.type.shape[2:], outs, strict=True)])
 
 
-# -- average -------------------------------------------------------------------------------------------------------------
+# -- average ----------------------------------------------------------------------------------------------------------
 
 
 @aten("avg_pool1d", "avg_pool2d", "avg_pool3d")
@@ -97,7 +97,9 @@ def avg_pool(ctx: Context, self: Any, kernel_size: Any, stride: Any = (), paddin
     return b.reshape(b("div", total, divisor), ctx.out.shape)
 
 
-def _counts(extents: Sequence[int], window: Window, low: Sequence[int], outputs: Sequence[int], padded: bool) -> np.ndarray:
+def _counts(
+    extents: Sequence[int], window: Window, low: Sequence[int], outputs: Sequence[int], padded: bool
+) -> np.ndarray:
     """How many elements each window averages: padding counts if asked for, what ceil_mode adds never does."""
     result = np.ones((), np.float64)
     for d, n in enumerate(outputs):
@@ -162,7 +164,7 @@ def _window_positions(ctx: Context, shape: Sequence[int], offsets: np.ndarray, s
     return ctx.builder.broadcast(ctx.builder.constant(where.astype(np.int64), I64), shape, (2, axis))
 
 
-# -- by constant positions -----------------------------------------------------------------------------------------------
+# -- by constant positions --------------------------------------------------------------------------------------------
 
 
 @aten("upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d")
@@ -199,5 +201,3 @@ def reflection_pad(ctx: Context, self: Any, padding: Sequence[int]) -> Value:
 @aten("replication_pad1d", "replication_pad2d", "replication_pad3d")
 def replication_pad(ctx: Context, self: Any, padding: Sequence[int]) -> Value:
     return _edges(ctx, self, padding, "replicate")
-
-

@@ -1,4 +1,4 @@
-"""Random numbers: each draw is a fresh stream of 'uniform' on [0, 1) or 'normal'; other distributions are built on them."""
+"""Random numbers: each draw is a fresh stream of 'uniform' on [0, 1) or 'normal'; the others are built on them."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def bernoulli(ctx: Context, self: Any, p: Any = None) -> Value:
 
 
 @aten("native_dropout")
-def native_dropout(ctx: Context, input: Any, p: float, train: bool | None = True) -> Sequence[Value]:  # noqa: A002
+def native_dropout(ctx: Context, input: Any, p: float, train: bool | None = True) -> Sequence[Value]:
     b, x = ctx.builder, ctx.compute(input)
     if not train:
         return x, b.true(x.type.shape)

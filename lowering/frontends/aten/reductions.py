@@ -183,7 +183,9 @@ def count_nonzero(ctx: Context, self: Any, dim: Any = None) -> Value:
 
 
 @aten("linalg_vector_norm", "norm")
-def norm(ctx: Context, self: Any, p: Any = 2, dim: Any = None, keepdim: bool = False, dtype: str | None = None) -> Value:
+def norm(
+    ctx: Context, self: Any, p: Any = 2, dim: Any = None, keepdim: bool = False, dtype: str | None = None
+) -> Value:
     folded = Folded(ctx, _accumulated(ctx, self, dtype), dim)
     return folded.result(ctx, _norm(ctx, folded, 2.0 if p is None else float(p)))
 
@@ -203,7 +205,7 @@ def _norm(ctx: Context, folded: Folded, p: float) -> Value:
     return kit.fn("pow", result, b.like(1 / p, result))
 
 
-# -- softmax and its kin --------------------------------------------------------------------------------------------
+# -- softmax and its kin ----------------------------------------------------------------------------------------------
 
 
 def _at_least_1d(ctx: Context, x: Value) -> Value:

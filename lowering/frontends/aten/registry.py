@@ -10,25 +10,27 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from lowering.capture.trace import AtenCall, TensorRef
 from lowering.errors import Unsupported
-from lowering.frontends.aten.context import Context
+from lowering.frontends.aten.context import Context, Library
 from lowering.ir.builder import Builder
 from lowering.ir.program import Value
 
 Result = Value | Sequence[Value | None]
 Handler = Callable[..., Result]
+H = TypeVar("H", bound=Callable[..., Any])
 HANDLERS: dict[str, Handler] = {}
 
 #: Arguments that say where and how a result is stored, which the output TensorRefs tell already.
 _STORAGE_KWARGS = frozenset({"dtype", "layout", "device", "pin_memory", "memory_format", "non_blocking", "generator"})
 
 
-def aten(*names: str) -> Callable[[Handler], Handler]:
+def aten(*names: str) -> Callable[[H], H]:
     """Registers a handler under the base names of ops ('add' for aten.add.Tensor, aten.add_.Scalar, ...)."""
 
-    def register(handler: Handler) -> Handler:
+    def register(handler: H) -> H:
         for name in names:
             assert name not in HANDLERS, f"aten.{name} has two handlers"
             HANDLERS[name] = handler
@@ -37,8 +39,13 @@ def aten(*names: str) -> Callable[[Handler], Handler]:
     return register
 
 
-#: Primitives of torch's own decompositions that mean what an ATen op means.
-_PRIMS = {"prims.signbit": "signbit", "prims.convert_element_type": "_to_copy"}
+#: Primitives of torch's own decompositions that mean what the ATen op of that name means.
+_PRIMS = {f"prims.{name}": name for name in """
+    abs add sub mul neg signbit sqrt rsqrt exp exp2 expm1 log log2 log10 log1p sin cos tan tanh erf erfc erf_inv lgamma
+    digamma atan2 floor ceil trunc round sign maximum minimum fmax fmin eq ne lt le gt ge where isfinite reciprocal
+    bitwise_and bitwise_or bitwise_xor bitwise_not
+""".split()}  # fmt: skip
+_PRIMS["prims.convert_element_type"] = "_to_copy"
 
 
 def base_name(op: str) -> str:
@@ -54,15 +61,15 @@ def lower_call(
     call: AtenCall,
     read: Callable[[TensorRef], Value],
     write: Callable[[TensorRef, Value], None],
-    target: str = "cpu",
+    library: Library | None = None,
 ) -> None:
-    """Emits the ops of ``call``; ``target`` ('cpu', 'sm_80', ...) says whose library numerics are meant."""
+    """Emits the ops of ``call``; ``library`` says whose numerics are meant (the CPU's by default)."""
     handler = HANDLERS.get(base_name(call.op))
     if handler is None:
         hint = "add a handler in lowering/frontends/aten, or let capture decompose the op"
         raise Unsupported(call.op, call.span, hint)
     with builder.at(call.span):
-        ctx = Context(builder, call, read, write, target)
+        ctx = Context(builder, call, read, write, library or Library())
         results = _run(ctx, handler)
         for ref, value in zip(ctx.outputs, results, strict=True):
             write(ref, _stored(ctx, value, ref))

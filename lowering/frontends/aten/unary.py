@@ -15,9 +15,35 @@ from lowering.ir.program import Value
 from lowering.ir.types import BOOL
 
 _INTRINSICS = {
-    **{name: name for name in "sqrt rsqrt exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan".split()},
-    **{name: name for name in "sinh cosh tanh asinh acosh atanh erf erfc erfinv lgamma digamma".split()},
-    **{"arcsin": "asin", "arccos": "acos", "arctan": "atan", "special_erf": "erf", "special_erfinv": "erfinv"},
+    **{
+        name: name
+        for name in [
+            "sqrt",
+            "rsqrt",
+            "exp",
+            "exp2",
+            "expm1",
+            "log",
+            "log2",
+            "log10",
+            "log1p",
+            "sin",
+            "cos",
+            "tan",
+            "asin",
+            "acos",
+            "atan",
+        ]
+    },
+    **{
+        name: name
+        for name in ["sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "erfinv", "lgamma", "digamma"]
+    },
+    "arcsin": "asin",
+    "arccos": "acos",
+    "arctan": "atan",
+    "special_erf": "erf",
+    "special_erfinv": "erfinv",
 }
 
 
@@ -37,7 +63,7 @@ def _composite(name: str, function: Callable[..., Value]) -> None:
         return function(ctx, ctx.compute(self))
 
 
-for _name in "sigmoid silu mish log_sigmoid relu6 hardsigmoid hardswish reciprocal".split():
+for _name in ["sigmoid", "silu", "mish", "log_sigmoid", "relu6", "hardsigmoid", "hardswish", "reciprocal"]:
     _composite(_name, lambda ctx, x, _name=_name: getattr(ctx.composites, _name)(x))
 _composite("deg2rad", lambda ctx, x: ctx.composites.scale(x, math.pi / 180))
 _composite("rad2deg", lambda ctx, x: ctx.composites.scale(x, 180 / math.pi))

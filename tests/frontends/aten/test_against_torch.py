@@ -1,4 +1,4 @@
-"""Capture, lower, evaluate: the numbers are those of torch's own CPU kernels, bit for bit where nothing is left open."""
+"""Capture, lower, evaluate gives the numbers of torch's CPU kernels: bit for bit where nothing is left open."""
 
 from __future__ import annotations
 
@@ -35,4 +35,6 @@ def test_equals_torch(case: Case) -> None:
     for (name, ours), theirs in zip(found.items(), _expected(case, cotangents), strict=False):
         assert ours.dtype == theirs.dtype and ours.shape == theirs.shape, name
         tolerance = 0 if case.exact else _TOLERANCE.get(theirs.dtype, 0)
-        torch.testing.assert_close(ours, theirs, rtol=tolerance, atol=tolerance, equal_nan=True, msg=lambda m, n=name: f"{n}: {m}\n{text}")
+        torch.testing.assert_close(
+            ours, theirs, rtol=tolerance, atol=tolerance, equal_nan=True, msg=lambda m, n=name: f"{n}: {m}\n{text}"
+        )

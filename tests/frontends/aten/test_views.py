@@ -24,7 +24,13 @@ def strided(r: TensorRef) -> np.ndarray:
     return as_strided(_MEMORY[r.offset :], r.shape, [4 * s for s in r.strides])
 
 
-WRITTEN = [ref((3, 5, 7), (35, 7, 1)), ref((3, 5), (1, 3), 4), ref((3, 5), (20, 2), 6), ref((5,), (1,)), ref((1, 4, 1), (9, 2, 5))]
+WRITTEN = [
+    ref((3, 5, 7), (35, 7, 1)),
+    ref((3, 5), (1, 3), 4),
+    ref((3, 5), (20, 2), 6),
+    ref((5,), (1,)),
+    ref((1, 4, 1), (9, 2, 5)),
+]
 WANTED = [
     ref((5, 3, 7), (7, 35, 1)),
     ref((15, 7), (7, 1)),
