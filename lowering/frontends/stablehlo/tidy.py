@@ -1,4 +1,4 @@
-"""Removes from a finished program what nothing uses, and loop carries that no iteration changes.
+"""Removes from a finished program what nothing uses, and loop carries that no iteration changes or that only count.
 
 Takes and gives a Program (changed in place).  Values are never recomputed or reordered: only dead ops go.
 """
@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from lowering.frontends.stablehlo.counters import merge_counters
 from lowering.ir.program import Block, Op, Program, Value
 
 
 def tidy(program: Program) -> Program:
     """The same program without dead ops and without invariant carries."""
     renamed: dict[Value, Value] = {}
+    merge_counters(program.body, renamed)
     _hoist(program.body, renamed)
     _rename(program.body, renamed)
     program.outputs = [(name, _final(v, renamed)) for name, v in program.outputs]
