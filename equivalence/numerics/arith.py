@@ -9,7 +9,9 @@ Why computing wide and rounding once more is still one rounding (p: precision of
   exponents reach so far beyond f32's that results subnormal in the target are normal in f64.
 * Boldo and Melquiond, "Emulation of FMA and correctly rounded sums: proved algorithms using rounding to odd" (2008):
   to odd in q >= p+2 bits, then in any mode to p bits, is that mode's rounding of the exact result. Used for fma below
-  f32, where the exact sum may need hundreds of bits, and for the directed modes.
+  f32, where the exact sum may need hundreds of bits, and for sums in the directed modes. Products are exact in f64,
+  and a quotient or root of 24-bit operands that is no 25-bit number is at least 2^-50 of itself away from every one, so
+  to nearest in f64 (2^-53) cannot land on, or cross, a value or midpoint of the format: every mode follows from it.
 """
 
 from __future__ import annotations
