@@ -88,8 +88,8 @@ def _table() -> dict[Any, Callable[..., Any]]:
 def decomposition(func: OpOverload) -> Callable[..., Any] | None:
     """Torch's own decomposition of ``func``, unless it is recorded under its own name."""
     name = packet_name(func)
-    if name in _LAZY_BITS:
-        return _LAZY_BITS[name]
+    if name in _INSTEAD:
+        return _INSTEAD[name]
     if name.startswith("aten._foreach_"):
         return _one_by_one(name.removeprefix("aten._foreach_"))
     if func._can_decompose() and func not in _table():
@@ -108,10 +108,12 @@ def decomposition(func: OpOverload) -> Callable[..., Any] | None:
     return _table().get(func)
 
 
-# Views whose elements are conjugated or negated by a bit in the tensor, which a TensorRef does not have.
-_LAZY_BITS: dict[str, Callable[..., Any]] = {
+# The first two are views with a bit in the tensor that a TensorRef does not have; the others are old spellings.
+_INSTEAD: dict[str, Callable[..., Any]] = {
     "aten._conj": lambda tensor: torch.ops.aten._conj_physical(tensor),
     "aten._neg_view": lambda tensor: torch.ops.aten.neg(tensor),
+    "aten.__lshift__": lambda tensor, other: torch.bitwise_left_shift(tensor, other),
+    "aten.__rshift__": lambda tensor, other: torch.bitwise_right_shift(tensor, other),
 }
 
 

@@ -79,17 +79,18 @@ def _integers(values: Any, dtype: Any, semantic: Any) -> list[Any]:
 
 
 def _static(values: Any) -> tuple[int, ...]:
-    values = core._unwrap_if_constexpr(values)
-    values = values if hasattr(values, "__iter__") else (values,)
-    return tuple(int(core._unwrap_if_constexpr(value)) for value in values)
+    given: Any = core._unwrap_if_constexpr(values)
+    given = given if hasattr(given, "__iter__") else (given,)
+    plain: list[Any] = [core._unwrap_if_constexpr(value) for value in given]
+    return tuple(int(value) for value in plain)
 
 
-def _make_block_ptr(base, shape, strides, offsets, block_shape, order, _semantic=None):
+def _make_block_ptr(base, shape, strides, offsets, block_shape, order, _semantic: Any = None):
     parts = [*_integers(shape, core.int64, _semantic), *_integers(strides, core.int64, _semantic)]
     return BlockPointer([base, *parts, *_integers(offsets, core.int32, _semantic)], _static(block_shape))
 
 
-def _advance(base, offsets, _semantic=None):
+def _advance(base, offsets, _semantic: Any = None):
     steps = _integers(offsets, core.int32, _semantic)
     moved = [_semantic.add(old, step, False) for old, step in zip(base.part(2), steps)]
     return BlockPointer([base.values[0], *base.part(0), *base.part(1), *moved], base.block_shape)
@@ -146,7 +147,9 @@ def _loader(original: Any) -> Callable[..., Any]:
 
 
 def _storer(original: Any) -> Callable[..., Any]:
-    def store(pointer, value, mask=None, boundary_check=(), cache_modifier="", eviction_policy="", _semantic=None):
+    def store(
+        pointer, value, mask=None, boundary_check=(), cache_modifier="", eviction_policy="", _semantic: Any = None
+    ):
         if isinstance(pointer, BlockPointer):
             shape = list(pointer.block_shape)
             pointer, mask = _expand(pointer, boundary_check, _semantic)

@@ -78,7 +78,7 @@ class Recorder:
             dtype_name(tensor.dtype),
             tuple(tensor.shape),
             tuple(tensor.stride()),
-            tensor.storage_offset(),
+            int(tensor.storage_offset()),
         )
 
     def pointer(self, tensor: torch.Tensor) -> PointerArg:

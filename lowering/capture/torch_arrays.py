@@ -64,4 +64,4 @@ def storage_bytes(storage: torch.UntypedStorage) -> np.ndarray:
     size = storage.nbytes()
     if size == 0:
         return np.zeros(0, np.uint8)
-    return np.frombuffer((ctypes.c_uint8 * size).from_address(storage.data_ptr()), np.uint8).copy()
+    return np.frombuffer(ctypes.string_at(storage.data_ptr(), size), np.uint8).copy()

@@ -80,7 +80,7 @@ class VirtualGenerator(torch.Generator):
     """A CPU generator that also accepts device='cuda'."""
 
     def __new__(cls, device: Any = "cpu") -> VirtualGenerator:
-        return super().__new__(cls, device="cpu")
+        return super().__new__(cls, device="cpu")  # pyright: ignore[reportCallIssue]
 
 
 def properties(gpu: VirtualGpu) -> SimpleNamespace:
@@ -187,7 +187,7 @@ class _CudaGenerator(torch.Generator):
     """torch.cuda.default_generators[0]: its state is 16 bytes, seed and offset, which Philox kernels unpack."""
 
     def __new__(cls) -> _CudaGenerator:
-        return super().__new__(cls, device="cpu")
+        return super().__new__(cls, device="cpu")  # pyright: ignore[reportCallIssue]
 
     def __init__(self) -> None:
         self._pair = [0, 0]

@@ -25,7 +25,20 @@ from lowering.errors import Span, Unsupported
 
 CAPTURE_FRAME = "run_captured"  # spans are looked for above this function only
 _UNRECORDED_KWARGS = frozenset({"device", "layout", "pin_memory", "non_blocking", "generator", "memory_format"})
-_MAY_MIX_DEVICES = ("aten.copy_", "aten._to_copy", "aten.index", "aten.set_", "aten._index_put_impl_")
+_MAY_MIX_DEVICES = frozenset(
+    {
+        "aten.copy_",
+        "aten.copy",
+        "aten._to_copy",
+        "aten.set_",
+        "aten.index",
+        "aten._unsafe_index",
+        "aten.index_put",
+        "aten.index_put_",
+        "aten._index_put_impl_",
+        "aten._unsafe_index_put",
+    }
+)
 
 
 class Dispatcher:
@@ -112,7 +125,7 @@ class Dispatcher:
         return tree_map(lambda leaf: _wrap(leaf, wrappers, claim), result)
 
     def _refuse_mixed_devices(self, func: Any, args: Any, kwargs: Any) -> None:
-        if policy.packet_name(func).startswith(_MAY_MIX_DEVICES):
+        if policy.packet_name(func) in _MAY_MIX_DEVICES:
             return
         tensors = [leaf for leaf in tree_iter((args, kwargs)) if isinstance(leaf, torch.Tensor) and leaf.dim() > 0]
         if any(type(tensor) is torch.Tensor and tensor.is_meta for tensor in tree_iter((args, kwargs))):
@@ -132,7 +145,7 @@ class Dispatcher:
     def _remember_span(self) -> None:
         """The autograd node of the op being run was numbered just before: its backward ops get this op's line."""
         if self.recorder is not None and torch._C._current_autograd_node() is None:
-            number = torch._C._autograd._get_sequence_nr() - 1
+            number = _sequence_number() - 1
             if number not in self.recorder.spans_by_sequence:
                 self.recorder.spans_by_sequence[number] = self.span()
 
@@ -223,6 +236,11 @@ class _DispatchMode(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         return self.dispatcher.call(func, args, kwargs or {})
+
+
+def _sequence_number() -> int:
+    """The number that the next autograd node will get."""
+    return getattr(torch._C, "_autograd")._get_sequence_nr()  # noqa: B009
 
 
 # -- helpers: tensors in and out ---------------------------------------------------------------------------------

@@ -109,6 +109,7 @@ def _where(condition: torch.Tensor, input: Any = None, other: Any = None, **kwar
         return torch.where(condition)
     if isinstance(input, torch.Tensor) and isinstance(other, torch.Tensor):
         return torch.where(condition, input, other, **kwargs)
-    dtype = torch.result_type(input, other)
+    result_type: Any = torch.result_type
+    dtype = result_type(input, other)
     tensors = (x if isinstance(x, torch.Tensor) else torch.tensor(x, dtype=dtype, device="cpu") for x in (input, other))
     return torch.where(condition, *tensors, **kwargs)

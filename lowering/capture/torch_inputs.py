@@ -42,8 +42,9 @@ class InputPlacer:
         if isinstance(value, torch.Tensor):
             wanted = value.requires_grad if chosen else self.backward and _differentiable(value)
             return self.tensor(name, value, wanted and self.backward)
-        if type(value) in (list, tuple):
-            return type(value)(self._place(f"{name}.{i}", item, chosen) for i, item in enumerate(value))
+        if isinstance(value, list | tuple) and type(value) in (list, tuple):
+            items = [self._place(f"{name}.{i}", item, chosen) for i, item in enumerate(value)]
+            return items if type(value) is list else tuple(items)
         if type(value) is dict:
             return {key: self._place(f"{name}.{key}", item, chosen) for key, item in value.items()}
         return value
@@ -74,7 +75,8 @@ class InputPlacer:
         undo: list[tuple[dict[str, Any], str, Any]] = []
         try:
             for path, owner in module.named_modules():
-                for table in (owner._parameters, owner._buffers):
+                tables: list[dict[str, Any]] = [owner._parameters, owner._buffers]
+                for table in tables:
                     for name, tensor in list(table.items()):
                         if tensor is not None:
                             undo.append((table, name, tensor))

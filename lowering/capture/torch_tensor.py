@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 CUDA = torch.device("cuda", 0)
 CPU = torch.device("cpu")
+META = torch.device("meta")
 
 _dispatchers: list[Dispatcher] = []  # the active session's is last
 
@@ -34,7 +35,7 @@ class VirtualTensor(torch.Tensor):
     inner: torch.Tensor
     claim: torch.device
 
-    __torch_function__ = torch._C._disabled_torch_function_impl
+    __torch_function__: Any = torch._C._disabled_torch_function_impl
 
     @staticmethod
     def __new__(cls, inner: torch.Tensor, claim: torch.device = CUDA, requires_grad: bool = False) -> VirtualTensor:
@@ -45,7 +46,7 @@ class VirtualTensor(torch.Tensor):
             storage_offset=inner.storage_offset(),
             dtype=inner.dtype,
             layout=inner.layout,
-            device="meta" if claim.type == "cuda" else "cpu",
+            device=META if claim.type == "cuda" else CPU,
             requires_grad=requires_grad,
         )
         tensor.inner, tensor.claim = inner, claim

@@ -203,7 +203,8 @@ def _descriptor(sink: LaunchSink, name: str, signature: str, value: Any) -> Iter
         yield KernelArg(name, "*" + signature.split("<")[1].split("[")[0], sink.pointer(value.base))
         yield from (KernelArg(f"{name}.shape{i}", "i64", shape[i]) for i in range(rank))
         yield from (KernelArg(f"{name}.stride{i}", "i64", strides[i]) for i in range(rank))
-        yield KernelArg(f"{name}.nan_padding", "i1", getattr(value, "padding", "zero") == "nan")
+        if hasattr(value, "padding"):
+            yield KernelArg(f"{name}.nan_padding", "i1", value.padding == "nan")
         if hasattr(value, "round_f32_to_tf32"):
             yield KernelArg(f"{name}.round_to_tf32", "i1", bool(value.round_f32_to_tf32))
     else:

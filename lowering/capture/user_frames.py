@@ -15,24 +15,20 @@ from lowering.errors import UNKNOWN_SPAN, Span
 
 _HERE = str(Path(__file__).parent)
 _STDLIB = sysconfig.get_paths()["stdlib"]
-_LIBRARIES = ("torch", "triton", "numpy", "ml_dtypes", "jax", "jaxlib")
+_LIBRARIES = frozenset(("torch", "triton", "numpy", "ml_dtypes", "jax", "jaxlib"))
 _ENGINE = "_engine_run_backward"  # torch's only Python door to the autograd engine
 _is_user_file: dict[str, bool] = {}
 
 
-def _decide(file: str) -> bool:
-    if file.startswith(("<", _HERE)):
-        return False
-    parts = Path(file).parts
-    if "site-packages" in parts:
-        return parts[parts.index("site-packages") + 1] not in _LIBRARIES
-    return not file.startswith(_STDLIB)
+def _is_library(module: str) -> bool:
+    return module.split(".")[0] in _LIBRARIES
 
 
 def is_user_file(file: str) -> bool:
-    """True for the user's files and kernel libraries; False for torch, triton, the standard library and capture."""
+    """True for the user's files and kernel libraries; False for the standard library, generated code and capture."""
     if file not in _is_user_file:
-        _is_user_file[file] = _decide(file)
+        in_stdlib = file.startswith(_STDLIB) and "site-packages" not in Path(file).parts
+        _is_user_file[file] = not (in_stdlib or file.startswith(("<", _HERE)))
     return _is_user_file[file]
 
 
@@ -56,7 +52,7 @@ def user_span(stop: str, of_backward_node: Span | None = None) -> Span:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         file, name = frame.f_code.co_filename, frame.f_code.co_name
-        if is_user_file(file):
+        if is_user_file(file) and not _is_library(frame.f_globals.get("__name__", "")):
             return span_of(frame)
         if name == _ENGINE and of_backward_node is not None:
             return of_backward_node
