@@ -97,8 +97,8 @@ class OutputResult:
     max_rel: float | None = None
     bound_a: float | None = None
     bound_b: float | None = None
-    freedoms: list[str] = field(default_factory=list)
-    special_values: list[SpecialValue] = field(default_factory=list)
+    freedoms: list[str] = field(default_factory=list[str])
+    special_values: list[SpecialValue] = field(default_factory=list[SpecialValue])
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ class Subject:
     file: str
     entry: str
     framework: str
-    kernels: list[str] = field(default_factory=list)
+    kernels: list[str] = field(default_factory=list[str])
 
 
 @dataclass(slots=True)
@@ -166,15 +166,15 @@ class Report:
     """All a comparison has to say.  The tool fills ``exit_code`` and ``require``, the judge the rest."""
 
     verdict: Verdict
-    outputs: list[OutputResult] = field(default_factory=list)
+    outputs: list[OutputResult] = field(default_factory=list[OutputResult])
     divergence: Divergence | None = None
     witness: Witness | None = None
-    assumptions: list[str] = field(default_factory=list)
-    checks: list[Check] = field(default_factory=list)
-    findings: list[Finding] = field(default_factory=list)
-    timings: dict[str, float] = field(default_factory=dict)  # seconds by phase, in order
+    assumptions: list[str] = field(default_factory=list[str])
+    checks: list[Check] = field(default_factory=list[Check])
+    findings: list[Finding] = field(default_factory=list[Finding])
+    timings: dict[str, float] = field(default_factory=dict[str, float])  # seconds by phase, in order
     subjects: tuple[Subject, Subject] | None = None
-    shapes: list[ShapeResult] = field(default_factory=list)
+    shapes: list[ShapeResult] = field(default_factory=list[ShapeResult])
     exit_code: int = 0
     require: Level = Level.REAL
     version: str = ""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from irverify.api import compare
 
 __version__ = "0.1.0"
 __all__ = ["__version__", "compare"]

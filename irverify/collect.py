@@ -5,7 +5,7 @@ Takes an Exchange; gives Variants and ShapeResults of what was skipped.  Reads t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,9 +14,11 @@ import numpy as np
 from equivalence.verdicts import Level, ShapeResult
 from irverify.exchange import Exchange
 from irverify.failures import error_of
-from lowering.errors import UsageError
+from irverify.pairing import pair_programs
 from lowering.ir.parser import parse_program
 from lowering.ir.program import Program
+
+Records = tuple[dict[str, Any], dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +45,9 @@ class Collected:
     kernels: tuple[list[str], list[str]]
 
 
-def collect(exchange: Exchange, files: tuple[str, str]) -> Collected:
+def collect(exchange: Exchange, files: tuple[str, str], frameworks: tuple[str, str]) -> Collected:
     """The variants that both sides were captured at.  The given one is always the first."""
+    functional = frameworks[0] == "jax", frameworks[1] == "jax"
     variants: list[Variant] = []
     skipped = list(_outside_a(exchange))
     notes: dict[str, None] = {}
@@ -53,8 +56,9 @@ def collect(exchange: Exchange, files: tuple[str, str]) -> Collected:
         if "failure" in record_b or "failure" in record_a:
             skipped.append(_specialised(record_a, record_b, files))
             continue
-        _check_outputs(record_a, record_b, files)
-        variants.append(_variant(exchange, index, record_a, record_b))
+        variant, unpaired = _variant(exchange, index, (record_a, record_b), files, functional)
+        variants.append(variant)
+        notes.update(dict.fromkeys(unpaired))
         for side, record in enumerate((record_a, record_b)):
             notes.update(dict.fromkeys(f"{files[side]}: {note}" for note in record["notes"]))
             kernels[side].extend(name for name in record["kernels"] if name not in kernels[side])
@@ -88,33 +92,16 @@ def _end_note(exchange: Exchange) -> list[str]:
     return [note] if note else []
 
 
-def _check_outputs(record_a: dict[str, Any], record_b: dict[str, Any], files: tuple[str, str]) -> None:
-    if len(record_a["outputs"]) == len(record_b["outputs"]):
-        return
-    listing = "\n".join(
-        f"    {file}: {len(record['outputs'])}: {_outputs_in_words(record['outputs'])}"
-        for file, record in zip(files, (record_a, record_b))
-    )
-    raise UsageError(f"the two sides have different numbers of outputs, so they cannot be paired:\n{listing}")
-
-
-def _outputs_in_words(outputs: Sequence[Sequence[Any]]) -> str:
-    return ", ".join(f"{name} {dtype}[{','.join(map(str, shape))}]" for name, dtype, shape in outputs) or "none"
-
-
-def _variant(exchange: Exchange, index: int, record_a: dict[str, Any], record_b: dict[str, Any]) -> Variant:
+def _variant(
+    exchange: Exchange, index: int, records: Records, files: tuple[str, str], functional: tuple[bool, bool]
+) -> tuple[Variant, list[str]]:
+    """Both programs, paired, and the values of their inputs; where both have an input, A's value is the one."""
+    record_a, record_b = records
     program_a = parse_program(exchange.read_text(f"a.v{index}.kir"))
     program_b = parse_program(exchange.read_text(f"b.v{index}.kir"))
-    renamed = pair_names(program_a.input_names, program_b.input_names)
-    program_b.input_names = [renamed[name] for name in program_b.input_names]
+    names_b = list(program_b.input_names)
+    notes = pair_programs(program_a, program_b, files, functional)
+    renamed = dict(zip(names_b, program_b.input_names))
     inputs = {renamed[name]: value.data for name, value in record_b["inputs"].items()}
     inputs |= {name: value.data for name, value in record_a["inputs"].items()}
-    return Variant(record_a["label"], program_a, program_b, inputs)
-
-
-def pair_names(names_a: Sequence[str], names_b: Sequence[str]) -> dict[str, str]:
-    """B's input names as A's: the same name where both have it, the rest in order of position."""
-    only_a = [name for name in names_a if name not in names_b]
-    only_b = [name for name in names_b if name not in names_a]
-    paired = dict(zip(only_b, only_a))
-    return {name: paired.get(name, name) for name in names_b}
+    return Variant(record_a["label"], program_a, program_b, inputs), notes

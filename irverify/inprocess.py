@@ -48,7 +48,7 @@ def compare_here(a: Any, b: Any, inputs: Sequence[Any], options: CompareOptions)
     with tempfile.TemporaryDirectory(prefix="irverify-") as directory:
         exchange = Exchange(Path(directory))
         subjects = [_run(side, fn, inputs, options, exchange) for side, fn in zip("ab", (a, b))]
-        collected = collect(exchange, (_name(a), _name(b)))
+        collected = collect(exchange, (_name(a), _name(b)), (subjects[0].framework, subjects[1].framework))
     report = judged(collected, options)
     report.assumptions = list(dict.fromkeys([*report.assumptions, *collected.notes, WARNING]))
     report.shapes += collected.skipped

@@ -67,7 +67,7 @@ def _run(prepared: Prepared, options: CompareOptions, exchange: Exchange, progre
     files = display_names(prepared.sides)
     notes = supervise(children, exchange, files, options, progress)
     captured = time.monotonic()
-    collected = collect(exchange, files)
+    collected = collect(exchange, files, (prepared.sides[0].framework, prepared.sides[1].framework))
     progress(f"judging {len(collected.variants)} sets of shapes")
     report = judged(collected, options)
     report.timings = {"capture": captured - start, "judge": time.monotonic() - captured, **report.timings}

@@ -83,7 +83,7 @@ def test_two_outputs_against_one(run: Run, write: Write) -> None:
     result = run("compare", write("a.py", GOOD), two, "--input", "f32[3,5]")
     assert result.exit_code == 2
     assert "different numbers of outputs" in result.stderr
-    assert "a.py: 1: out0 float32[3,5]" in result.stderr and "b.py: 2:" in result.stderr
+    assert "a.py: 1: out0 f32[3,5]" in result.stderr and "b.py: 2:" in result.stderr
 
 
 def test_framework_that_is_not_installed(run: Run, write: Write) -> None:

@@ -1,0 +1,94 @@
+"""Makes two captured programs comparable by position: inputs under A's names, outputs in one order.
+
+Takes two Programs; changes them in place.  An argument that only one side writes to is an output of both: on the
+other side it keeps the value it came with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lowering.errors import UsageError
+from lowering.ir.program import Program, Value
+
+WRITTEN = "written:"
+Outputs = list[tuple[str, Value]]
+
+
+def pair_programs(
+    a: Program, b: Program, files: tuple[str, str], functional: tuple[bool, bool] = (False, False)
+) -> list[str]:
+    """Renames B's inputs and aligns the outputs; gives notes on outputs that could not be compared.
+
+    ``functional``: a side that cannot write to its arguments (jax).  An update in place that is also returned is
+    compared with what such a side returns, and not a second time with the argument it had to leave alone.
+    """
+    if functional[0] != functional[1]:
+        _drop_returned_writes(b if functional[0] else a)
+    renamed = pair_names(a.input_names, b.input_names)
+    b.input_names = [renamed[name] for name in b.input_names]
+    b.outputs = [(_renamed_output(name, renamed), value) for name, value in b.outputs]
+    returned_a, returned_b = _returned(a), _returned(b)
+    if len(returned_a) != len(returned_b):
+        if len(a.outputs) != len(b.outputs):
+            raise UsageError(_different_numbers(a, b, files))
+        return []  # one side returns what the other writes into an argument
+    written = list(dict.fromkeys(name for program in (a, b) for name in _written(program)))
+    known = [name for name in written if _has(a, name) and _has(b, name)]
+    for program, returned in ((a, returned_a), (b, returned_b)):
+        program.outputs = returned + [(name, _value_of(program, name)) for name in known]
+    return [_left_out(name, a, files) for name in written if name not in known]
+
+
+def pair_names(names_a: Sequence[str], names_b: Sequence[str]) -> dict[str, str]:
+    """B's input names as A's: the same name where both have it, the rest in order of position."""
+    only_a = [name for name in names_a if name not in names_b]
+    only_b = [name for name in names_b if name not in names_a]
+    paired = dict(zip(only_b, only_a))
+    return {name: paired.get(name, name) for name in names_b}
+
+
+def _drop_returned_writes(program: Program) -> None:
+    returned = {id(value) for _, value in _returned(program)}
+    program.outputs = [(n, v) for n, v in program.outputs if not (n.startswith(WRITTEN) and id(v) in returned)]
+
+
+def _renamed_output(name: str, renamed: dict[str, str]) -> str:
+    prefix, colon, argument = name.partition(":")
+    return f"{prefix}:{renamed.get(argument, argument)}" if colon else name
+
+
+def _returned(program: Program) -> Outputs:
+    return [(name, value) for name, value in program.outputs if not name.startswith(WRITTEN)]
+
+
+def _written(program: Program) -> list[str]:
+    return [name for name, _ in program.outputs if name.startswith(WRITTEN)]
+
+
+def _has(program: Program, name: str) -> bool:
+    return name in _written(program) or name.removeprefix(WRITTEN) in program.input_names
+
+
+def _value_of(program: Program, name: str) -> Value:
+    """What the argument holds at the end: what was written, else what it came with."""
+    given = dict(zip(program.input_names, program.body.args))
+    return dict(program.outputs).get(name) or given[name.removeprefix(WRITTEN)]
+
+
+def _left_out(name: str, a: Program, files: tuple[str, str]) -> str:
+    argument = name.removeprefix(WRITTEN)
+    other = files[1] if name.removeprefix(WRITTEN) in a.input_names else files[0]
+    writer = files[0] if other == files[1] else files[1]
+    return f"{writer} writes to its argument {argument!r}, which {other} does not take; that was not compared"
+
+
+def _different_numbers(a: Program, b: Program, files: tuple[str, str]) -> str:
+    listing = "\n".join(
+        f"    {file}: {len(program.outputs)}: {_in_words(program.outputs)}" for file, program in zip(files, (a, b))
+    )
+    return f"the two sides have different numbers of outputs, so they cannot be paired:\n{listing}"
+
+
+def _in_words(outputs: Outputs) -> str:
+    return ", ".join(f"{name} {value.type}" for name, value in outputs) or "none"

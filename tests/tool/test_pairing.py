@@ -1,0 +1,57 @@
+"""Inputs and outputs of two programs brought together."""
+
+from __future__ import annotations
+
+import pytest
+
+from irverify.pairing import pair_names, pair_programs
+from lowering.errors import UsageError
+from lowering.ir.builder import Builder
+from lowering.ir.program import Program
+from lowering.ir.types import DTYPES, TensorType
+
+
+def program(inputs: list[str], outputs: list[str]) -> Program:
+    """Each output is a new value, the sum of the first input with itself."""
+    builder = Builder()
+    builder.block.args = [builder.value(TensorType(DTYPES["f32"], (3, 5))) for _ in inputs]
+    first = builder.block.args[0]
+    return Program(builder.block, inputs, [(name, builder("add", first, first)) for name in outputs])
+
+
+def test_names_by_name_then_by_position() -> None:
+    assert pair_names(["x", "w", "eps"], ["w", "a", "b"]) == {"w": "w", "a": "x", "b": "eps"}
+
+
+def test_an_argument_written_on_one_side_keeps_its_value_on_the_other() -> None:
+    a, b = program(["x", "r"], ["out0"]), program(["y", "s"], ["out0", "written:y"])
+    assert pair_programs(a, b, ("a.py", "b.py")) == []
+    assert [name for name, _ in a.outputs] == [name for name, _ in b.outputs] == ["out0", "written:x"]
+    assert a.outputs[1][1] is a.body.args[0] and b.outputs[1][1] is not b.body.args[0]
+
+
+def test_written_against_returned() -> None:
+    a, b = program(["x", "out"], ["written:out"]), program(["x"], ["out0"])
+    assert pair_programs(a, b, ("a.py", "b.py")) == []
+    assert len(a.outputs) == len(b.outputs) == 1
+
+
+def test_scratch_that_the_other_side_does_not_take_is_noted() -> None:
+    a, b = program(["x", "scratch"], ["out0", "written:scratch"]), program(["x"], ["out0"])
+    [note] = pair_programs(a, b, ("a.py", "b.py"))
+    assert "a.py writes to its argument 'scratch', which b.py does not take" in note
+
+
+def test_two_against_one() -> None:
+    with pytest.raises(UsageError, match="different numbers of outputs"):
+        pair_programs(program(["x"], ["out0", "out1"]), program(["x"], ["out0"]), ("a.py", "b.py"))
+
+
+def test_an_update_that_is_returned_meets_a_functional_side() -> None:
+    a, b = program(["x"], ["out0"]), program(["x"], ["out0"])
+    a.outputs.append(("written:x", a.outputs[0][1]))
+    pair_programs(a, b, ("a.py", "b.py"), (False, True))
+    assert [name for name, _ in a.outputs] == ["out0"]
+    a.outputs.append(("written:x", a.outputs[0][1]))
+    pair_programs(a, b, ("a.py", "b.py"), (False, False))
+    assert [name for name, _ in b.outputs] == ["out0", "written:x"]
