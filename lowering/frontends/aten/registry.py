@@ -40,12 +40,12 @@ def aten(*names: str) -> Callable[[H], H]:
 
 
 #: Primitives of torch's own decompositions that mean what the ATen op of that name means.
-_PRIMS = {f"prims.{name}": name for name in """
-    abs add sub mul neg signbit sqrt rsqrt exp exp2 expm1 log log2 log10 log1p sin cos tan tanh erf erfc erf_inv lgamma
+_SHARED = """
+    abs add sub mul neg signbit sqrt rsqrt exp exp2 expm1 log log2 log10 log1p sin cos tan tanh erf erfc lgamma
     digamma atan2 floor ceil trunc round sign maximum minimum fmax fmin eq ne lt le gt ge where isfinite reciprocal
     bitwise_and bitwise_or bitwise_xor bitwise_not
-""".split()}  # fmt: skip
-_PRIMS["prims.convert_element_type"] = "_to_copy"
+"""
+_PRIMS = {"prims.convert_element_type": "_to_copy", **{f"prims.{name}": name for name in _SHARED.split()}}
 
 
 def base_name(op: str) -> str:

@@ -13,7 +13,7 @@ from lowering.frontends.aten import FAMILIES, HANDLERS
 from lowering.frontends.aten.dtypes import promote, result_type
 from lowering.ir.parser import parse_program
 from lowering.ir.printer import print_program
-from lowering.ir.types import BF16, BOOL, F16, F32, F64, I32, I64, U8, DType
+from lowering.ir.types import BF16, BOOL, F16, F32, F64, I8, I16, I32, I64, U8, DType
 from lowering.pipeline import lower_torch
 
 
@@ -25,6 +25,8 @@ def ref(storage: int, *shape: int, dtype: str = "float32", strides: tuple[int, .
     return TensorRef(storage, dtype, shape, strides or tuple(row_major))
 
 
+CUBE = ref(0, 3, 5, 7)
+COLUMNS = TensorRef(9, "float32", (3, 2), (5, 2), 1)
 X, Y, OUT = ref(0, 3, 5), ref(1, 5), ref(9, 3, 5)
 HALF, HALF_OUT = ref(0, 3, 5, dtype="bfloat16"), ref(9, 3, 5, dtype="bfloat16")
 
@@ -65,7 +67,7 @@ GOLDEN = {
            return "out" %4""",
     ),
     "sum of two dimensions": (
-        trace(call("sum.dim_IntList", ref(0, 3, 5, 7), (0, 2), out=ref(9, 5)), inputs=(ref(0, 3, 5, 7),), out=ref(9, 5)),
+        trace(call("sum.dim_IntList", CUBE, (0, 2), out=ref(9, 5)), inputs=(CUBE,), out=ref(9, 5)),
         """%0 = transpose %1 {perm=[0, 2, 1]} : f32[3,7,5]
            %2 = reshape %0 {shape=[21, 5]} : f32[21,5]
            %3 = reduce %2 {axis=0, combine="add", impl="torch"} : f32[5]
@@ -85,7 +87,7 @@ GOLDEN = {
     "in place through a view": (
         trace(
             call("copy_.default", OUT, X),
-            AtenCall("aten.mul_.Tensor", (TensorRef(9, "float32", (3, 2), (5, 2), 1), 2.0), {}, (TensorRef(9, "float32", (3, 2), (5, 2), 1),)),
+            call("mul_.Tensor", COLUMNS, 2.0, out=COLUMNS),
         ),
         """%0 = alloc {bytes=4096} : ptr
            write %0, %1 {strides=[5, 1]}
@@ -138,6 +140,15 @@ def test_cuda_adds_with_atomics() -> None:
     assert 'order="racing"' in text(trace(scatter, inputs=(X, index), target="sm_80"))
 
 
+def test_tf32_is_a_flag_and_convolutions_say_when_it_is_unknown() -> None:
+    image, kernel, out = ref(0, 1, 2, 5, 7), ref(1, 3, 2, 2, 3), ref(9, 1, 3, 4, 5)
+    conv = call("convolution.default", image, kernel, None, (1, 1), (0, 0), (1, 1), False, (0, 0), 1, out=out)
+    host = trace(conv, inputs=(image, kernel), out=out, target="sm_80")
+    program = lower_torch(host)
+    assert "allow_tf32" in program.notes[0] and "tf32" not in text(host)
+    assert not lower_torch(trace(conv, inputs=(image, kernel), out=out)).notes
+
+
 def test_padding_between_elements_stays_undefined() -> None:
     strided = ref(0, 3, 5, strides=(8, 1))
     whole = ref(0, 24)
@@ -185,10 +196,10 @@ def test_refused_with_the_line(bad: AtenCall, message: str) -> None:
 
 @pytest.mark.parametrize(
     ("a", "b", "result"),
-    [(F32, F64, F64), (F16, BF16, F32), (I64, F16, F16), (U8, I32, I32), (BOOL, U8, U8), (U8, DType("i8", "int", 8, I32.numpy), None)],
+    [(F32, F64, F64), (F16, BF16, F32), (I64, F16, F16), (U8, I32, I32), (BOOL, U8, U8), (U8, I8, I16)],
 )  # fmt: skip
-def test_promotion(a: DType, b: DType, result: DType | None) -> None:
-    assert promote(a, b) is (result or promote(b, a)) and promote(b, a) is promote(a, b)
+def test_promotion(a: DType, b: DType, result: DType) -> None:
+    assert promote(a, b) is result and promote(b, a) is result
 
 
 def test_result_type_prefers_dimensioned_tensors() -> None:
