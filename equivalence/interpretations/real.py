@@ -1,0 +1,106 @@
+"""`real`: a lane is (sample, v mod p, w mod q, mark) with p = 2q+1; equal residues are evidence of equal real functions.
+
+Gives Real, agree, prepare, constants_of.  exp maps w to v, log back; decisions follow the sample and are recorded
+(SEMANTICS §5).  Must not know the evaluator.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from equivalence.evaluator.lanes import Lanes, Planes
+from equivalence.fields.constants import Identification, identify
+from equivalence.fields.primes import SafePrime
+from equivalence.interpretations.base import Interpretation, Site
+from equivalence.interpretations.real_accumulate import Accumulate
+from equivalence.interpretations.real_agreement import Agreement, agree
+from equivalence.interpretations.real_cell import BOTH, NOTHING, Cell, cell, nothing, ones, pointwise
+from equivalence.interpretations.real_channels import Channels
+from equivalence.interpretations.real_literals import Literals, constants_of
+from equivalence.interpretations.real_sites import SiteRecord, Sites
+from lowering.ir.program import Program
+
+
+class Real(Accumulate, Interpretation):
+    """One prime.  ``sites.side`` is set by whoever runs two programs under one Real; ``free`` as in Decisions.freed."""
+
+    name = "real"
+
+    def __init__(self, seed: int, prime: SafePrime, identification: Identification | None = None) -> None:
+        self.planes = {"sample": np.dtype(np.float64), "v": np.dtype(np.uint32), "w": np.dtype(np.uint32),
+                       "mark": np.dtype(np.uint8)}  # fmt: skip
+        self.channels = Channels(seed, prime)
+        self.literals = Literals(self.channels, seed, identification)
+        self.sites = Sites()
+        self.free: set[str] = set()
+        self.assumptions: list[str] = list(identification.assumptions) if identification else []
+        self.margins: dict[str, float] = {}  # assumption about sentinels -> the R it holds for
+        self.used_integer_values = False
+
+    def unseen(self) -> list[tuple[str, str]]:
+        """(site key, outcome) of every outcome that never happened."""
+        return self.sites.unseen()
+
+    def assume(self, text: str, margin: float | None = None) -> None:
+        """Lists an assumption once; of several margins the smallest holds."""
+        if text not in self.assumptions:
+            self.assumptions.append(text)
+        if margin is not None:
+            self.margins[text] = min(margin, self.margins.get(text, margin))
+
+    # -- leaves --------------------------------------------------------------------------------------------------
+
+    def literal(self, data: np.ndarray, lanes: Lanes) -> Planes:
+        if lanes.dtype.is_float:
+            return self.literals.floats(data, lanes.dtype.name).planes()
+        return self.literals.integers(data).planes()
+
+    def atom(self, name: str, index: np.ndarray, lanes: Lanes) -> Planes:
+        """Float inputs are random in both channels; integer inputs are the integers that they are."""
+        if lanes.dtype.is_integer:
+            return self.concrete(lanes.data, False).planes()
+        v, w = self.channels.random(f"input {name}", index & 0xFFFFFFFF, index >> 32)
+        sample = pointwise(np.positive, lanes.data.astype(np.float64))
+        return Cell(sample, v, w, np.full(ones(index.ndim), BOTH)).planes()
+
+    def undefined(self, first: int, lanes: Lanes) -> Planes:
+        """No channel, no sample: nothing that depends on such a lane is ever equal."""
+        rank = lanes.data.ndim
+        return Cell(np.full(ones(rank), np.nan), nothing(rank), nothing(rank), np.full(ones(rank), NOTHING)).planes()
+
+    # -- arithmetic and functions --------------------------------------------------------------------------------
+
+    def op_add(self, site: Site, out: Lanes, *args: Lanes) -> Planes:
+        if out.dtype.is_integer:
+            return self.integer(site, out, args).planes()
+        return getattr(self, site.name)(*(cell(a) for a in args)).planes()
+
+    op_sub = op_mul = op_div = op_neg = op_add
+
+    def op_fma(self, site: Site, out: Lanes, a: Lanes, b: Lanes, c: Lanes) -> Planes:
+        return self.add(self.mul(cell(a), cell(b)), cell(c)).planes()
+
+    def op_rem(self, site: Site, out: Lanes, a: Lanes, b: Lanes) -> Planes:
+        if out.dtype.is_integer:
+            return self.integer(site, out, (a, b)).planes()
+        x, y = cell(a), cell(b)
+        fn = np.fmod if site.attrs["rounding"] == "trunc" else np.mod
+        return self.hashed(f"rem {site.attrs['rounding']}", x, y).sampled(pointwise(fn, x.sample, y.sample)).planes()
+
+    def op_math(self, site: Site, out: Lanes, *args: Lanes) -> Planes:
+        return self.function(site.attrs["fn"], out.dtype.name, *(cell(a) for a in args)).planes()
+
+    def op_opaque(self, site: Site, out: Lanes, *args: Lanes) -> Planes:
+        return self.hashed(f"opaque {site.attrs['fn']}", *(cell(a) for a in args)).planes()
+
+    def op_addptr(self, site: Site, out: Lanes, *args: Lanes) -> Planes:
+        return self.concrete(out.data, self.all_literal(*args)).planes()
+
+
+def prepare(program_a: Program, program_b: Program, seed: int, prime: SafePrime) -> tuple[Real, list[str]]:
+    """A Real in which the constants of both programs meet, and the assumptions under which they do."""
+    identification = identify(constants_of(program_a), constants_of(program_b))
+    return Real(seed, prime, identification), list(identification.assumptions)
+
+
+__all__ = ["Agreement", "Real", "SiteRecord", "agree", "constants_of", "prepare"]

@@ -1,0 +1,153 @@
+"""Decisions of `real`: extrema, comparisons, selections, absolute values and saturation follow the sample.
+
+A mixin; every decision whose operands depend on an input is a site whose outcomes are recorded (SEMANTICS §5).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from equivalence.evaluator.lanes import FLOAT_DATA, Lanes, Planes
+from equivalence.interpretations.base import Site
+from equivalence.interpretations.real_cell import (
+    BOTH, CONCRETE, LITERAL, MAX, NEGINF, NOTHING, Array, Cell, V, W, cell, flag, pick, pointwise,
+)  # fmt: skip
+from equivalence.interpretations.real_functions import Functions
+from equivalence.interpretations.real_sites import Sites
+from lowering.ir.types import DType
+
+#: The largest finite value of the formats that saturate.
+LARGEST = {
+    "f8e4m3fn": 448.0, "f8e5m2": 57344.0, "f8e4m3fnuz": 240.0, "f8e5m2fnuz": 57344.0, "f8e4m3b11fnuz": 30.0,
+    "f16": 65504.0, "bf16": 3.3895313892515355e38, "f32": 3.4028234663852886e38,
+}  # fmt: skip
+_PREDICATES = {
+    "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
+}  # fmt: skip
+
+
+def ordinary(x: Cell) -> Array:
+    """Lanes that take part in a decision: finite numbers that are no masks."""
+    return x.alive & ((x.mark & NEGINF) == 0)
+
+
+def decided(*cells: Cell) -> Array:
+    """Lanes whose decision depends on an input: operands ordinary, and not all of them literals."""
+    literal, counted = cells[0].mark & LITERAL, ordinary(cells[0])
+    for x in cells[1:]:
+        literal, counted = literal & x.mark, counted & ordinary(x)
+    return counted & (literal == 0)
+
+
+def unliteral(mark: Array, settled: Array) -> Array:
+    """A chosen literal is no literal, unless the choice did not depend on an input."""
+    if not (mark & LITERAL).any() or settled.all():
+        return mark
+    return np.where(settled, mark, mark & ~LITERAL)
+
+
+class Decisions(Functions):
+    """Primitives that compare."""
+
+    sites: Sites
+    free: set[str]
+
+    def truth(self, outcome: Array, literal: Array) -> Cell:
+        """A concrete truth value."""
+        residues = outcome.astype(np.uint32)
+        mark = (
+            (BOTH | CONCRETE) | flag(literal, LITERAL)
+            if literal.any()
+            else np.full((1,) * outcome.ndim, BOTH | CONCRETE)
+        )
+        return Cell(pointwise(np.positive, outcome), residues, residues, mark)
+
+    def extreme(self, site: Site, kind: str, a: Cell, b: Cell, lanes: tuple[Lanes, ...]) -> Cell:
+        """The operand that the sample says; where one is NaN, the other."""
+        beaten = np.less_equal if kind == "max" else np.greater_equal
+        take = ~pointwise(beaten, a.sample, b.sample, dtype=bool)
+        if not self.sites.settled(site, kind):
+            right = pointwise(np.less if kind == "max" else np.greater, a.sample, b.sample, dtype=bool)
+            self.sites.record(site, kind, decided(a, b), [take, right], lanes)
+        settled = ((a.mark & b.mark & LITERAL) != 0) | ~ordinary(a) | ~ordinary(b)
+        left, right_ = (x.marked(unliteral(x.mark, settled)) for x in (a, b))
+        chosen = pick(take, left, right_)
+        return self.freed(site, kind, chosen.marked(chosen.mark | MAX) if kind == "max" else chosen)
+
+    def freed(self, site: Site, kind: str, x: Cell) -> Cell:
+        """At sites in ``free`` the chosen value is replaced by an arbitrary one: does the output depend on it at all?"""
+        if self.sites.key(site, kind) not in self.free:
+            return x
+        v, w = self.channels.random(f"free {site.number}", self.channels.essence(x))
+        return Cell(x.sample, v, w, x.mark | flag(x.alive, BOTH))
+
+    def op_max(self, site: Site, out: Lanes, a: Lanes, b: Lanes) -> Planes:
+        if out.dtype.is_integer and out.taint != FLOAT_DATA:
+            return self.concrete(out.data, self.all_literal(a, b)).planes()
+        return self.extreme(site, site.name, cell(a), cell(b), (a, b)).planes()
+
+    op_min = op_max
+
+    def op_abs(self, site: Site, out: Lanes, a: Lanes) -> Planes:
+        if out.dtype.is_integer and out.taint != FLOAT_DATA:
+            return self.concrete(out.data, self.all_literal(a)).planes()
+        x = cell(a)
+        negative = pointwise(np.signbit, x.sample, dtype=bool)
+        if not self.sites.settled(site, "abs"):
+            self.sites.record(site, "abs", decided(x), [negative, ~negative], (a,))
+        flipped = pick(negative, self.neg(x), x)
+        hard = x.minus_infinity
+        return flipped.marked(flipped.mark & ~NEGINF).planes() if hard.any() or x.has(NEGINF) else flipped.planes()
+
+    def op_cmp(self, site: Site, out: Lanes, a: Lanes, b: Lanes) -> Planes:
+        if out.taint != FLOAT_DATA:
+            return self.concrete(out.data, self.all_literal(a, b)).planes()
+        x, y = cell(a), cell(b)
+        outcome = pointwise(_PREDICATES[site.attrs["pred"]], x.sample, y.sample, dtype=bool)
+        if x.sample is y.sample and x.v is y.v:
+            return self.truth(outcome, np.ones((1,) * outcome.ndim, bool)).planes()  # is it NaN: never, in scope
+        if not self.sites.settled(site, "cmp"):
+            self.sites.record(site, "cmp", decided(x, y), [outcome, ~outcome], (a, b))
+        return self.truth(outcome, self._foregone(x, y)).planes()
+
+    @staticmethod
+    def _foregone(x: Cell, y: Cell) -> Array:
+        """Comparisons of literals, and of finite numbers with literal infinities."""
+        both = (x.mark & y.mark & LITERAL) != 0
+        infinite = [((z.mark & (LITERAL | BOTH)) == LITERAL) for z in (x, y)]
+        return both | infinite[0] | infinite[1]
+
+    def op_select(self, site: Site, out: Lanes, c: Lanes, a: Lanes, b: Lanes) -> Planes:
+        condition, x, y = cell(c), cell(a), cell(b)
+        take = condition.sample != 0
+        settled = (condition.mark & LITERAL) != 0
+        if not settled.all() and not self.sites.settled(site, "select"):
+            self.sites.record(site, "select", condition.alive & ~settled, [take, ~take], (c,))
+        x, y = (z.marked(unliteral(z.mark, settled)) for z in (x, y))
+        return pick(take, x, y).planes()
+
+    def saturated(self, site: Site, x: Cell, dtype: DType, lanes: Lanes) -> Cell:
+        """Clamped to the largest finite values of ``dtype``: a decision like any other."""
+        limit = LARGEST.get(dtype.name)
+        if limit is None:
+            return x
+        above, below = x.sample > limit, x.sample < -limit
+        if not self.sites.settled(site, "saturation"):
+            self.sites.record(site, "saturation", decided(x), [~(above | below), above, below], (lanes,))
+        for clipped, value in ((above, limit), (below, -limit)):
+            if clipped.any():
+                bound = self.literals.floats(np.full((1,) * x.mark.ndim, value), dtype.name)
+                x = pick(clipped, bound.marked(bound.mark & ~(LITERAL | NEGINF)), x)
+        return x
+
+    # -- supplied by the integers --------------------------------------------------------------------------------
+
+    def concrete(self, data: Array, literal: bool) -> Cell:
+        raise NotImplementedError
+
+    @staticmethod
+    def all_literal(*lanes: Lanes) -> bool:
+        return all(cell(x).is_all(LITERAL) for x in lanes)
+
+
+__all__ = ["NOTHING", "Decisions", "V", "W", "decided", "ordinary", "unliteral"]
