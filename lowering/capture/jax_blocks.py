@@ -29,14 +29,14 @@ class Starts(tuple[Any, ...]):
 
 
 @contextmanager
-def guarded_blocks(interpreter: Any, core: Any, notes: list[str]) -> Iterator[None]:
-    """``interpreter`` and ``core`` are jax's modules of those names in its Pallas package."""
+def guarded_blocks(interpreter: Any, core: Any, primitives: Any, notes: list[str]) -> Iterator[None]:
+    """``interpreter``, ``core`` and ``primitives`` are the modules of those names in jax's Pallas package."""
     grids: list[tuple[Any, ...]] = []
     with ExitStack() as patches:
         swap = patches.enter_context
         swap(mock.patch.object(interpreter, "pallas_call_hlo_interpret", _tracking(interpreter, grids)))
         swap(mock.patch.object(core.BlockMapping, "compute_start_indices_interpret", _judging(core, grids)))
-        swap(mock.patch.object(interpreter, "_dynamic_slice", _reading(interpreter, notes)))
+        swap(mock.patch.object(interpreter, "_dynamic_slice", _reading(interpreter, primitives, notes)))
         swap(mock.patch.object(interpreter, "_dynamic_update_slice", _writing(interpreter)))
         yield
 
@@ -113,7 +113,7 @@ def _inside(starts: Sequence[Any], shape: Sequence[int], extents: Sequence[int])
     return fits
 
 
-def _reading(interpreter: Any, notes: list[str]) -> Callable[..., Any]:
+def _reading(interpreter: Any, primitives: Any, notes: list[str]) -> Callable[..., Any]:
     original = interpreter._dynamic_slice
 
     def read(starts: Any, block_shape: Any, value: Any, is_squeeze: Any) -> Any:
@@ -124,7 +124,7 @@ def _reading(interpreter: Any, notes: list[str]) -> Callable[..., Any]:
             return block
         if _GUARDED not in notes:
             notes.append(_GUARDED)
-        nothing = interpreter.primitives.uninitialized_value(block.shape, block.dtype)
+        nothing = primitives.uninitialized_value(block.shape, block.dtype)
         return jnp.where(_inside(starts, block_shape, value.shape), block, nothing)
 
     return read

@@ -30,11 +30,10 @@ def instrumented_pallas(notes: list[str]) -> Iterator[None]:
         raise UsageError(
             f"this version of jax has another Pallas interpreter ({error}); use jax>=0.10,<0.11"
         ) from error
-    assert hlo_interpreter.primitives is primitives, "the interpreter reads uninitialized_value from this module"
     with ExitStack() as patches:
         swap = patches.enter_context
         swap(mock.patch.object(primitives, "uninitialized_value", _marking(primitives.uninitialized_value)))
-        swap(guarded_blocks(hlo_interpreter, core, notes))
+        swap(guarded_blocks(hlo_interpreter, core, primitives, notes))
         # the TPU interpreter's effects would thread tokens through the module
         swap(mock.patch.object(core, "get_interpret_effects", lambda _interpret: ()))
         rules = discharge._discharge_rules  # pyright: ignore[reportPrivateUsage]

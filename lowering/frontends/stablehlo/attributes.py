@@ -11,7 +11,7 @@ from lowering.frontends.stablehlo.types import element_type
 from lowering.ir.types import BOOL, DType
 
 
-def attribute(operation: Any, name: str) -> Any | None:
+def attribute(operation: Any, name: str) -> Any:
     """The attribute called ``name``, or None."""
     attributes = operation.attributes
     return attributes[name] if name in attributes else None  # noqa: SIM401  (an MLIR map, not a dict)

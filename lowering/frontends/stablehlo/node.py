@@ -47,7 +47,7 @@ class Node:
     def type(self) -> TensorType:
         return self.types[0]
 
-    def attr(self, name: str) -> Any | None:
+    def attr(self, name: str) -> Any:
         """The MLIR attribute, or None."""
         return attribute(self.op.operation, name)
 

@@ -86,7 +86,7 @@ def _label(operation: Any) -> str:
     from jaxlib.mlir.dialects import stablehlo
 
     if operation.name != "stablehlo.compare":
-        return _NAMED.get(operation.name, operation.name.removeprefix("stablehlo."))
+        return str(_NAMED.get(operation.name, operation.name.removeprefix("stablehlo.")))
     pred = stablehlo.ComparisonDirectionAttr(operation.attributes["comparison_direction"]).value.lower()
     kind = attribute(operation, "compare_type")
     total = kind is not None and stablehlo.ComparisonTypeAttr(kind).value == "TOTALORDER"
