@@ -9,6 +9,8 @@ In-place and ``out=`` variants are recorded as their functional op: the event's 
 from __future__ import annotations
 
 import contextlib
+import functools
+import types
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -34,7 +36,7 @@ KEPT = _names(
     rsub fill floor_divide remainder logaddexp nan_to_num
     cat stack flip roll tril triu constant_pad_nd repeat zeros zeros_like ones ones_like full full_like arange
     scalar_tensor new_zeros new_ones new_full eye linspace clone _to_copy copy
-    avg_pool2d max_pool2d_with_indices _adaptive_avg_pool2d upsample_nearest2d grid_sampler_2d
+    avg_pool2d max_pool2d_with_indices _adaptive_avg_pool2d grid_sampler_2d
     randn randn_like rand rand_like randint randint_like randperm bernoulli normal_functional uniform exponential
     """
 )
@@ -50,7 +52,7 @@ TAKEN_APART = _names(
 # Torch has a decomposition for these, but not in its Core ATen table.
 _MORE = _names(
     """
-    _scaled_dot_product_flash_attention_for_cpu upsample_bilinear2d upsample_bicubic2d upsample_trilinear3d
+    _scaled_dot_product_flash_attention_for_cpu upsample_nearest1d upsample_nearest2d upsample_nearest3d upsample_bilinear2d upsample_bicubic2d upsample_trilinear3d
     linalg_vector_norm addmv hypot adaptive_max_pool2d dist ldexp copysign remainder
     """
 )
@@ -92,8 +94,9 @@ def decomposition(func: OpOverload) -> Callable[..., Any] | None:
         return _INSTEAD[name]
     if name.startswith("aten._foreach_"):
         return _one_by_one(name.removeprefix("aten._foreach_"))
-    if func._can_decompose() and func not in _table():
-        # Composite: called above autograd, it would have been taken apart before it came here.
+    if func._can_decompose() and isinstance(_table().get(func), functools.partial | types.NoneType):
+        # Composite: called above autograd, it would have been taken apart before it came here.  The table's own entry
+        # for such an op is a partial that the function mode would catch.
         return func.decompose
     if name in TAKEN_APART:
         return _table().get(func)
