@@ -120,7 +120,8 @@ class TorchAdapter:
         arguments: Any = self._real(bound.args)
         if bound.kwargs:
             arguments = dict(zip(bound.names, [*arguments, *self._real(tuple(bound.kwargs.values()))]))
-        read_back = _read_back()
+        from irverify.readback import read_back
+
         return self.session_.capture(
             function, arguments, backward=self.options.backward, read_back=read_back, autotune_config=config
         )
@@ -153,15 +154,6 @@ def _check_same_weights(own: dict[str, tuple[int, ...]], given: dict[str, tuple[
         f"only in A: {only_a or 'none'}; only in B: {only_b or 'none'}; other shape: {resized or 'none'}. "
         "Give both the same parameter names, or compare functions that take the weights as arguments"
     )
-
-
-def _read_back() -> Any:
-    """What answers a host read of kernel-made data: the evaluator, on the trace so far."""
-    try:
-        from irverify.readback import read_back
-    except ImportError:
-        return None
-    return read_back
 
 
 def captured_trace(trace: HostTrace) -> Captured:

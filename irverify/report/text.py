@@ -6,6 +6,7 @@ Takes a Report and a Console; prints.  Every state is spelled out; colour only r
 from __future__ import annotations
 
 import linecache
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -96,8 +97,13 @@ def _number(value: float | None) -> str:
 
 
 def _freedoms(outputs: list[OutputResult]) -> Iterator[str]:
-    for freedom in dict.fromkeys(freedom for output in outputs for freedom in output.freedoms):
-        yield f"- {freedom}"
+    """Once each: the same choice at other shapes differs only in its number of terms."""
+    seen: set[str] = set()
+    for freedom in [freedom for output in outputs for freedom in output.freedoms]:
+        kind = re.sub(r"\bof \d+ ", "of N ", freedom)
+        if kind not in seen:
+            yield freedom
+        seen.add(kind)
 
 
 def _divergence(report: Report) -> Iterator[str]:
