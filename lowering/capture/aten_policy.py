@@ -52,7 +52,8 @@ TAKEN_APART = _names(
 # Torch has a decomposition for these, but not in its Core ATen table.
 _MORE = _names(
     """
-    _scaled_dot_product_flash_attention_for_cpu upsample_nearest1d upsample_nearest2d upsample_nearest3d upsample_bilinear2d upsample_bicubic2d upsample_trilinear3d
+    _scaled_dot_product_flash_attention_for_cpu upsample_nearest1d upsample_nearest2d upsample_nearest3d
+    upsample_bilinear2d upsample_bicubic2d upsample_trilinear3d
     linalg_vector_norm addmv hypot adaptive_max_pool2d dist ldexp copysign remainder
     """
 )

@@ -16,10 +16,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_iter, tree_map
 
 from lowering.capture import aten_policy as policy
+from lowering.capture.aten_events import as_data, functional_form, references_in, written_tensors
 from lowering.capture.recorder import Recorder
-from lowering.capture.torch_arrays import dtype_name
 from lowering.capture.torch_tensor import CPU, CUDA, VirtualTensor
-from lowering.capture.trace import AtenCall, TensorRef
+from lowering.capture.trace import AtenCall
 from lowering.capture.user_frames import user_span
 from lowering.errors import Span, Unsupported
 
@@ -156,13 +156,13 @@ class Dispatcher:
         if self.recorder is None:
             return (), {}
         kept = {name: value for name, value in kwargs.items() if name not in _UNRECORDED_KWARGS}
-        return _as_data(tuple(args), self.recorder), _as_data(kept, self.recorder)
+        return as_data(tuple(args), self.recorder), as_data(kept, self.recorder)
 
     def _record(self, func: Any, before: Any, args: Any, kwargs: Any, result: Any, untrue: bool) -> None:
         recorder = self.recorder
         if recorder is None:
             return
-        outputs = _outputs(func, args, kwargs, result)
+        outputs = written_tensors(func, args, kwargs, result)
         if policy.packet_name(func) in policy.ALLOCATORS:
             for tensor in outputs:
                 recorder.ref(tensor, "empty")
@@ -176,8 +176,8 @@ class Dispatcher:
     def _enter(self, recorder: Recorder, func: Any, before: Any, outputs: list[torch.Tensor], untrue: bool) -> None:
         (args, kwargs), span = before, self.span()
         refs = tuple(recorder.ref(tensor, "empty") for tensor in outputs)
-        op, args, kwargs = _functional(func, args, kwargs)
-        read = list(_references_read(args, kwargs))
+        op, args, kwargs = functional_form(func, args, kwargs)
+        read = list(references_in(args, kwargs))
         recorder.aten(AtenCall(op, args, kwargs, refs, span), read, untrue)
 
     def _note_randomness(self, func: Any) -> None:
@@ -298,7 +298,7 @@ def _shapes_only(func: Any, args: Any, kwargs: Any) -> Any:
     meta_kwargs = {**tree_map(to_meta, kwargs), **({"device": "meta"} if "device" in kwargs else {})}
     result = func(*tree_map(to_meta, args), **meta_kwargs)
     if func._schema.is_mutable:
-        return _outputs(func, args, kwargs, None)[0]
+        return written_tensors(func, args, kwargs, None)[0]
     empty = lambda leaf: torch.empty_strided(leaf.shape, leaf.stride(), dtype=leaf.dtype)  # noqa: E731
     return tree_map(lambda leaf: empty(leaf) if isinstance(leaf, torch.Tensor) else leaf, result)
 
@@ -313,61 +313,3 @@ def _is_boolean_index(func: Any, args: Any) -> bool:
     if policy.packet_name(func) != "aten.index":
         return False
     return any(i is not None and i.dtype in (torch.bool, torch.uint8) for i in args[1])
-
-
-# -- helpers: events ---------------------------------------------------------------------------------------------
-
-
-def _outputs(func: Any, args: Any, kwargs: Any, result: Any) -> list[torch.Tensor]:
-    """The tensors the op wrote: its own results, then those its schema marks as written (as functional variants do)."""
-    results = [leaf for leaf in tree_iter(result) if isinstance(leaf, torch.Tensor)]
-    if not func._schema.is_mutable:
-        return results
-    names = [argument.name for argument in func._schema.arguments]
-    given = {**dict(zip(names, args)), **kwargs}
-    written = [given.get(name) for name in policy.written_arguments(func)]
-    outputs = [leaf for leaf in tree_iter(written) if isinstance(leaf, torch.Tensor)]
-    return [leaf for leaf in results if all(leaf is not output for output in outputs)] + outputs
-
-
-def _functional(
-    func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[str, tuple[Any, ...], dict[str, Any]]:
-    """Name and arguments of the op without side effects that computes what ``func`` writes."""
-    name = policy.packet_name(func)
-    if name in policy.RENAMED:
-        packet, overload, extra = policy.RENAMED[name]
-        return f"{packet}.{overload}", args + extra, kwargs
-    variant = policy.functional_variant(func) if func._schema.is_mutable else None
-    if variant is None:
-        return _without_generator(str(func)), args, kwargs
-    outs = {a.name for a in func._schema.arguments if a.is_out}
-    return str(variant), args, {name: value for name, value in kwargs.items() if name not in outs}
-
-
-def _without_generator(name: str) -> str:
-    """aten.randn.default for aten.randn.generator: generators are not recorded."""
-    if name.endswith(".generator"):
-        return name.removesuffix("generator") + "default"
-    return name.removesuffix("_generator")
-
-
-def _references_read(args: Any, kwargs: Any) -> Iterator[TensorRef]:
-    for leaf in tree_iter((args, kwargs)):
-        if isinstance(leaf, TensorRef):
-            yield leaf
-
-
-def _as_data(value: Any, recorder: Recorder) -> Any:
-    """Arguments without framework objects: refs for tensors, names for dtypes, tuples for lists."""
-    if isinstance(value, torch.Tensor):
-        return recorder.ref(value)
-    if isinstance(value, torch.dtype):
-        return dtype_name(value)
-    if isinstance(value, list | tuple):
-        return tuple(_as_data(item, recorder) for item in value)
-    if isinstance(value, dict):
-        return {name: _as_data(item, recorder) for name, item in value.items()}
-    if isinstance(value, torch.device | torch.layout | torch.memory_format | torch.Generator):
-        return None
-    return value

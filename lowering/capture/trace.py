@@ -18,7 +18,7 @@ from lowering.errors import UNKNOWN_SPAN, Span
 
 @dataclass(frozen=True, slots=True)
 class TensorRef:
-    """A view of a storage: dtype name ('float32', 'bfloat16', 'int64', 'bool', ...), shape, strides, offset (elements)."""
+    """A view of a storage: dtype name ('float32', 'bfloat16', 'int64', ...), shape, strides, offset (in elements)."""
 
     storage: int
     dtype: str
@@ -39,7 +39,11 @@ class Storage:
 
 @dataclass(frozen=True, slots=True)
 class AtenCall:
-    """One dispatched op that computes: ``op`` like 'aten.add.Tensor'; TensorRefs stand for tensors inside args."""
+    """One dispatched op that computes: ``op`` like 'aten.add.Tensor'; TensorRefs stand for tensors inside args.
+
+    In-place and out= variants appear as their functional op: the result is written to ``outputs``, converted to their
+    dtype.  dtypes are names, lists are tuples; device, layout, generator and memory format are left out.
+    """
 
     op: str
     args: tuple[Any, ...]
@@ -98,7 +102,8 @@ class HostTrace:
     """One run of a host function.
 
     ``inputs``: (name, TensorRef) of every array argument (parameters and buffers of a Model included, named
-    'weight:...'); ``outputs``: (name, TensorRef) of returned arrays, then arguments that were written to.
+    'weight:...'; with a backward pass, 'cotangent:out0' ...); ``outputs``: (name, TensorRef) of returned arrays
+    'out0' ..., gradients 'grad:NAME', then inputs that may have been written to, 'written:NAME'.
     ``notes``: assumptions the capture made, one sentence each (they are printed in the report).
     """
 
