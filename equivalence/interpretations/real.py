@@ -1,4 +1,4 @@
-"""`real`: a lane is (sample, v mod p, w mod q, mark) with p = 2q+1; equal residues are evidence of equal real functions.
+"""`real`: a lane is (sample, v mod p, w mod q, mark), p = 2q+1; equal residues are evidence of equal real functions.
 
 Gives Real, agree, prepare, constants_of.  exp maps w to v, log back; decisions follow the sample and are recorded
 (SEMANTICS §5).  Must not know the evaluator.
@@ -28,7 +28,7 @@ class Real(Accumulate, Interpretation):
 
     def __init__(self, seed: int, prime: SafePrime, identification: Identification | None = None) -> None:
         self.planes = {"sample": np.dtype(np.float64), "v": np.dtype(np.uint32), "w": np.dtype(np.uint32),
-                       "mark": np.dtype(np.uint8)}  # fmt: skip
+                       "mark": np.dtype(np.uint16)}  # fmt: skip
         self.channels = Channels(seed, prime)
         self.literals = Literals(self.channels, seed, identification)
         self.sites = Sites()
@@ -59,8 +59,8 @@ class Real(Accumulate, Interpretation):
         """Float inputs are random in both channels; integer inputs are the integers that they are."""
         if lanes.dtype.is_integer:
             return self.concrete(lanes.data, False).planes()
-        v, w = self.channels.random(f"input {name}", index & 0xFFFFFFFF, index >> 32)
-        sample = pointwise(np.positive, lanes.data.astype(np.float64))
+        v, w = self.channels.elements(f"input {name}", index)
+        sample = pointwise(lambda data: data.astype(np.float64), lanes.data)
         return Cell(sample, v, w, np.full(ones(index.ndim), BOTH)).planes()
 
     def undefined(self, first: int, lanes: Lanes) -> Planes:

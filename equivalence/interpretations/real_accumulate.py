@@ -14,8 +14,23 @@ from equivalence.evaluator.lanes import FLOAT_DATA, Lanes, Planes
 from equivalence.interpretations import ieee
 from equivalence.interpretations.base import Site
 from equivalence.interpretations.real_cell import (
-    BOTH, CONCRETE, LITERAL, MAX, NEGINF, ROOTS, Array, Cell, V, W, cell, flag, nothing, pointwise, where,
-)  # fmt: skip
+    BOTH,
+    CONCRETE,
+    LITERAL,
+    MAX,
+    NEGINF,
+    ROOTS,
+    WHOLE,
+    Array,
+    Cell,
+    V,
+    W,
+    cell,
+    flag,
+    nothing,
+    pointwise,
+    where,
+)
 from equivalence.interpretations.real_decisions import ordinary
 from equivalence.interpretations.real_integers import Integers, own_values
 
@@ -31,7 +46,7 @@ def full(plane: Array, extent: int, axis: int) -> Array:
 
 def along(plane: Array, place: Array, axis: int) -> Array:
     """The lanes at ``place`` along ``axis`` (kept with the extent of ``place``)."""
-    if plane.shape[axis] == 1 or (plane == plane.take([0], axis)).all() and plane.size <= 1 << 16:
+    if plane.shape[axis] == 1 or (plane.size <= 1 << 16 and (plane == plane.take([0], axis)).all()):
         first = plane.take([0], axis)
         return (
             first
@@ -86,7 +101,7 @@ class Accumulate(Integers):
             a = self.channels.filled(a, np.expand_dims(lost, axis))
             common = np.bitwise_and.reduce(a.mark, axis=axis)
         either = np.bitwise_or.reduce(a.mark, axis=axis)
-        return a, (common & (BOTH | LITERAL | CONCRETE)) | (either & ROOTS)
+        return a, (common & (BOTH | LITERAL | CONCRETE | WHOLE)) | (either & ROOTS)
 
     def sum_along(self, a: Cell, axis: int) -> Cell:
         if a.sample.shape[axis] == 1:
@@ -131,7 +146,7 @@ class Accumulate(Integers):
         """Whether the first, the last and an inner of the lanes that take part have won somewhere."""
         if self.sites.settled(site, "extremum"):
             return
-        counted = self.sites._running(site, ordinary(a) & ((a.mark & LITERAL) == 0), lanes)
+        counted = self.sites.running(site, ordinary(a) & ((a.mark & LITERAL) == 0), lanes)
         extent = a.sample.shape[axis]
         first = np.expand_dims(np.argmax(counted, axis=axis), axis)
         last = extent - 1 - np.expand_dims(np.argmax(np.flip(counted, axis), axis=axis), axis)
@@ -168,7 +183,7 @@ class Accumulate(Integers):
 
     def _running_sum(self, a: Cell, axis: int) -> Cell:
         field = self.channels.field
-        mark = np.bitwise_and.accumulate(a.mark, axis=axis) & (BOTH | LITERAL | CONCRETE)
+        mark = np.bitwise_and.accumulate(a.mark, axis=axis) & (BOTH | LITERAL | CONCRETE | WHOLE)
         mark = mark | (np.bitwise_or.accumulate(a.mark, axis=axis) & ROOTS)
         v = field.v.cumsum_axis(a.v, axis) if (mark & V).any() else nothing(mark.ndim)
         w = field.w.cumsum_axis(a.w, axis) if (mark & W).any() else nothing(mark.ndim)
@@ -217,7 +232,7 @@ class Accumulate(Integers):
             if a.alive.all() and b.alive.all():
                 a, b = self.channels.filled(a, everywhere), self.channels.filled(b, everywhere)
                 row, column = (np.full((1,) * a.mark.ndim, BOTH) | x for x in (row, column))
-        mark = (row & column & (BOTH | LITERAL | CONCRETE)) | ((row | column) & ROOTS)
+        mark = (row & column & (BOTH | LITERAL | CONCRETE | WHOLE)) | ((row | column) & ROOTS)
         v = self._product(self.channels.field.v, a.v, b.v) if (mark & V).any() else nothing(mark.ndim)
         w = self._product(self.channels.field.w, a.w, b.w) if (mark & W).any() else nothing(mark.ndim)
         with np.errstate(all="ignore"):

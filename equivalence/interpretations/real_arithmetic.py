@@ -11,10 +11,28 @@ import numpy as np
 
 from equivalence.fields.constants import Form, exact
 from equivalence.interpretations.real_cell import (
-    BOTH, CONCRETE, LITERAL, MAX, NEGINF, ROOTS, ROOT_V, ROOT_W, Array, Cell, V, W, flag, nothing, pointwise, where,
-)  # fmt: skip
+    BOTH,
+    CONCRETE,
+    LITERAL,
+    MAX,
+    NEGINF,
+    ROOT_V,
+    ROOT_W,
+    ROOTS,
+    WHOLE,
+    Array,
+    Cell,
+    V,
+    W,
+    flag,
+    nothing,
+    pointwise,
+    where,
+)
 from equivalence.interpretations.real_channels import Channels
 from equivalence.interpretations.real_literals import SENTINEL, Literals
+
+_KEPT = BOTH | LITERAL | CONCRETE | WHOLE
 
 
 class Arithmetic:
@@ -25,7 +43,7 @@ class Arithmetic:
 
     def shared(self, a: Cell, b: Cell) -> Array:
         """What every operation keeps: validity and literalness of both, root bits of either."""
-        return (a.mark & b.mark & (BOTH | LITERAL | CONCRETE)) | ((a.mark | b.mark) & ROOTS)
+        return (a.mark & b.mark & _KEPT) | ((a.mark | b.mark) & ROOTS)
 
     def learn(self, op: str, a: Cell, b: Cell) -> None:
         if a.is_all(LITERAL) and b.is_all(LITERAL):
@@ -105,7 +123,7 @@ class Arithmetic:
         zero = zero & ~other.minus_infinity & ~np.isposinf(other.sample)
         if not zero.any():
             return mark, sample
-        return np.where(zero, BOTH | LITERAL | CONCRETE, mark), where(zero, np.zeros((1,) * mark.ndim), sample)
+        return np.where(zero, BOTH | LITERAL | CONCRETE | WHOLE, mark), where(zero, np.zeros((1,) * mark.ndim), sample)
 
     def inverse(self, x: Cell) -> Cell:
         return self.div(self.literals.form(exact(1), x.mark.ndim), x)
@@ -113,7 +131,7 @@ class Arithmetic:
     def div(self, a: Cell, b: Cell) -> Cell:
         a, b = self.channels.completed(a, b)
         turned = self.channels.inverse(b)
-        mark = (self.shared(a, turned) & ~CONCRETE) | self._kept_max(a, turned)
+        mark = (self.shared(a, turned) & ~(CONCRETE | WHOLE)) | self._kept_max(a, turned)
         if a.has(NEGINF):
             mark = mark | self._low_product(a, b)
         sample = pointwise(np.divide, a.sample, b.sample)
@@ -139,7 +157,7 @@ class Arithmetic:
             return self.literals.form(exact(1), x.mark.ndim)
         v = self.channels.field.v.power(x.v, n) if x.has(V) else x.v
         w = self.channels.field.w.power(x.w, n) if x.has(W) else x.w
-        kept = x.mark & (BOTH | ROOTS | LITERAL | CONCRETE)
+        kept = x.mark & (_KEPT | ROOTS)
         return Cell(pointwise(lambda s: np.power(s, n), x.sample), v, w, kept)
 
     # -- roots ---------------------------------------------------------------------------------------------------

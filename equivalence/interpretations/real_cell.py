@@ -16,20 +16,22 @@ from equivalence.fields import threads
 Array = np.ndarray
 
 #: v and w mean something; a lane with neither is undefined, +inf, NaN or lost.
-V, W = np.uint8(1), np.uint8(2)
+V, W = np.uint16(1), np.uint16(2)
 BOTH = V | W
 #: With a valid channel: a finite literal so low that exp makes it 0 (a sentinel).  With none: minus infinity.
-NEGINF = np.uint8(4)
+NEGINF = np.uint16(4)
 #: A root was taken of a non-residue on the way to w (to v): that channel proves nothing about this lane.
-ROOT_W, ROOT_V = np.uint8(8), np.uint8(32)
+ROOT_W, ROOT_V = np.uint16(8), np.uint16(32)
 ROOTS = ROOT_V | ROOT_W
 #: Independent of every input.
-LITERAL = np.uint8(16)
+LITERAL = np.uint16(16)
 #: Came from a maximum (SEMANTICS §5: both operands of a - m are completed when m did).
-MAX = np.uint8(64)
+MAX = np.uint16(64)
 #: Exactly the integer that the sample holds.
-CONCRETE = np.uint8(128)
-NOTHING = np.uint8(0)
+CONCRETE = np.uint16(128)
+#: Some integer, whatever the sample says (rounded values, integers): rounding leaves it alone.
+WHOLE = np.uint16(256)
+NOTHING = np.uint16(0)
 
 _THREADED_FROM = 1 << 17
 
@@ -42,11 +44,11 @@ class Cell(NamedTuple):
     w: Array
     mark: Array
 
-    def has(self, bits: np.uint8) -> bool:
+    def has(self, bits: np.uint16) -> bool:
         """Whether some lane has one of ``bits``."""
         return bool((self.mark & bits).any())
 
-    def is_all(self, bits: np.uint8) -> bool:
+    def is_all(self, bits: np.uint16) -> bool:
         """Whether every lane has all of ``bits``."""
         return bool(((self.mark & bits) == bits).all())
 
@@ -102,7 +104,7 @@ def nothing(rank: int) -> Array:
     return np.zeros(ones(rank), np.uint32)
 
 
-def flag(mask: Array, bits: np.uint8) -> Array:
+def flag(mask: Array, bits: np.uint16) -> Array:
     """``bits`` where ``mask``."""
     return np.where(mask, bits, NOTHING)
 

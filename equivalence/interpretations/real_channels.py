@@ -17,7 +17,13 @@ from equivalence.fields.primes import SafePrime
 from equivalence.fields.residue_loops import IN, INT, OUT, WORD
 from equivalence.fields.scalar61 import scramble
 from equivalence.interpretations.base import tag
-from equivalence.interpretations.real_cell import BOTH, NOTHING, ROOT_V, ROOT_W, V, W, Array, Cell, flag, nothing, where
+from equivalence.interpretations.real_cell import BOTH, NOTHING, ROOT_V, ROOT_W, Array, Cell, V, W, flag, nothing, where
+
+
+@njit(inline="always")
+def _below(x: Any, m: Any) -> Any:
+    """A word's high half scaled into [1, m)."""
+    return np.uint32(np.uint64(1) + (((x >> np.uint64(32)) * (m - np.uint64(1))) >> np.uint64(32)))
 
 
 @njit(types.void(WORD, WORD, IN, INT, IN, INT, OUT, INT, INT), nogil=True, cache=True)
@@ -25,7 +31,14 @@ def _random_function(key: Any, m: Any, a: Any, sa: int, b: Any, sb: int, out: An
     """out = 1 + hash(key, a, b) mod m-1: never zero."""
     for i in range(lo, hi):
         x = scramble(key ^ (np.uint64(a[i * sa]) | (np.uint64(b[i * sb]) << np.uint64(32))))
-        out[i] = np.uint32(np.uint64(1) + scramble(x + key) % (m - np.uint64(1)))
+        out[i] = _below(scramble(x + key), m)
+
+
+@njit(types.void(WORD, WORD, types.Array(types.int64, 1, "C", readonly=True), OUT, INT, INT), nogil=True, cache=True)
+def _element(key: Any, m: Any, index: Any, out: Any, lo: int, hi: int) -> None:
+    """out = 1 + hash(key, index) mod m-1."""
+    for i in range(lo, hi):
+        out[i] = _below(scramble(scramble(key ^ np.uint64(index[i])) + key), m)
 
 
 class Channels:
@@ -48,6 +61,12 @@ class Channels:
             args = [np.asarray(a, np.uint32), np.asarray(second, np.uint32)]
             pair.append(threads.elementwise(_random_function, params, args, np.uint32)[0])
         return pair[0], pair[1]
+
+    def elements(self, text: str, index: Array) -> tuple[Array, Array]:
+        """Independent residues for the places ``index`` of an array called ``text``."""
+        params = [(self.key(text, c), np.uint64(m)) for c, m in (("v", self.prime.p), ("w", self.prime.q))]
+        v, w = (threads.unary(_element, pair, index, np.uint32)[0] for pair in params)
+        return v, w
 
     # -- channels of cells ---------------------------------------------------------------------------------------
 

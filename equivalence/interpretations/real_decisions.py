@@ -10,8 +10,22 @@ import numpy as np
 from equivalence.evaluator.lanes import FLOAT_DATA, Lanes, Planes
 from equivalence.interpretations.base import Site
 from equivalence.interpretations.real_cell import (
-    BOTH, CONCRETE, LITERAL, MAX, NEGINF, NOTHING, Array, Cell, V, W, cell, flag, pick, pointwise,
-)  # fmt: skip
+    BOTH,
+    CONCRETE,
+    LITERAL,
+    MAX,
+    NEGINF,
+    NOTHING,
+    WHOLE,
+    Array,
+    Cell,
+    V,
+    W,
+    cell,
+    flag,
+    pick,
+    pointwise,
+)
 from equivalence.interpretations.real_functions import Functions
 from equivalence.interpretations.real_sites import Sites
 from lowering.ir.types import DType
@@ -56,11 +70,11 @@ class Decisions(Functions):
         """A concrete truth value."""
         residues = outcome.astype(np.uint32)
         mark = (
-            (BOTH | CONCRETE) | flag(literal, LITERAL)
+            (BOTH | CONCRETE | WHOLE) | flag(literal, LITERAL)
             if literal.any()
-            else np.full((1,) * outcome.ndim, BOTH | CONCRETE)
+            else np.full((1,) * outcome.ndim, BOTH | CONCRETE | WHOLE)
         )
-        return Cell(pointwise(np.positive, outcome), residues, residues, mark)
+        return Cell(outcome.astype(np.float64), residues, residues, mark)
 
     def extreme(self, site: Site, kind: str, a: Cell, b: Cell, lanes: tuple[Lanes, ...]) -> Cell:
         """The operand that the sample says; where one is NaN, the other."""
@@ -75,7 +89,7 @@ class Decisions(Functions):
         return self.freed(site, kind, chosen.marked(chosen.mark | MAX) if kind == "max" else chosen)
 
     def freed(self, site: Site, kind: str, x: Cell) -> Cell:
-        """At sites in ``free`` the chosen value is replaced by an arbitrary one: does the output depend on it at all?"""
+        """At sites in ``free`` an arbitrary value replaces the chosen one: does the output depend on it at all?"""
         if self.sites.key(site, kind) not in self.free:
             return x
         v, w = self.channels.random(f"free {site.number}", self.channels.essence(x))
@@ -96,8 +110,9 @@ class Decisions(Functions):
         if not self.sites.settled(site, "abs"):
             self.sites.record(site, "abs", decided(x), [negative, ~negative], (a,))
         flipped = pick(negative, self.neg(x), x)
-        hard = x.minus_infinity
-        return flipped.marked(flipped.mark & ~NEGINF).planes() if hard.any() or x.has(NEGINF) else flipped.planes()
+        if x.has(NEGINF):
+            flipped = flipped.marked(flipped.mark & ~NEGINF)
+        return self.freed(site, "abs", flipped).planes()
 
     def op_cmp(self, site: Site, out: Lanes, a: Lanes, b: Lanes) -> Planes:
         if out.taint != FLOAT_DATA:

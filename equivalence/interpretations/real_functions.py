@@ -15,8 +15,21 @@ import scipy.special
 from equivalence.fields.constants import Form, exact
 from equivalence.interpretations.real_arithmetic import Arithmetic
 from equivalence.interpretations.real_cell import (
-    BOTH, CONCRETE, LITERAL, NEGINF, ROOT_V, ROOT_W, Array, Cell, V, W, flag, nothing, pick, pointwise,
-)  # fmt: skip
+    BOTH,
+    CONCRETE,
+    LITERAL,
+    NEGINF,
+    ROOT_V,
+    ROOT_W,
+    Array,
+    Cell,
+    V,
+    W,
+    flag,
+    nothing,
+    pick,
+    pointwise,
+)
 from equivalence.interpretations.real_literals import log_form
 
 _LN2, _LN10 = Form(Fraction(1), ln2=1), Form(Fraction(1), log=10)

@@ -14,8 +14,19 @@ from equivalence.evaluator.lanes import FLOAT_DATA, INTEGER_DATA, Lanes, Planes
 from equivalence.interpretations import ieee
 from equivalence.interpretations.base import Site
 from equivalence.interpretations.real_cell import (
-    BOTH, CONCRETE, LITERAL, NOTHING, ROOTS, Array, Cell, cell, flag, pick, pointwise,
-)  # fmt: skip
+    BOTH,
+    CONCRETE,
+    LITERAL,
+    NOTHING,
+    ROOTS,
+    WHOLE,
+    Array,
+    Cell,
+    cell,
+    flag,
+    pick,
+    pointwise,
+)
 from equivalence.interpretations.real_decisions import Decisions
 from lowering.ir.types import DType
 
@@ -66,9 +77,10 @@ class Integers(Decisions):
         """Modulo 2^bits is not seen: opaque integers are taken to be in range."""
         if site.name in _RING and out.dtype.kind != "bool":
             result = getattr(self, site.name)(*cells)
-            return result.marked(result.mark & ~CONCRETE)
+            return result.marked((result.mark & ~CONCRETE) | WHOLE)
         attrs = sorted((k, v) for k, v in site.attrs.items() if k in ("rounding",))
-        return self.hashed(f"{site.name} {out.dtype.bits} {attrs}", *cells)
+        result = self.hashed(f"{site.name} {out.dtype.bits} {attrs}", *cells)
+        return result.marked(result.mark | WHOLE)
 
     def op_and(self, site: Site, out: Lanes, *args: Lanes) -> Planes:
         return self.integer(site, out, args).planes()
@@ -113,12 +125,12 @@ class Integers(Decisions):
     def rounded(self, mode: str, x: Cell) -> Cell:
         whole = pointwise(_ROUND[mode], x.sample)
         literal = ((x.mark & LITERAL) != 0) & np.isfinite(whole) & (np.abs(whole) < 2.0**62)
-        known = ((x.mark & CONCRETE) != 0) | literal
+        known = ((x.mark & WHOLE) != 0) | literal
         if not known.any():
             return self._opaque_rounding(mode, x).sampled(whole)
         exact = self.concrete(np.where(literal, np.nan_to_num(whole), 0).astype(np.int64), False)
         exact = exact.marked(exact.mark | (x.mark & LITERAL))
-        same = pick((x.mark & CONCRETE) != 0, x, exact)
+        same = pick((x.mark & WHOLE) != 0, x, exact)
         if known.all():
             return same
         return pick(known, same, self._opaque_rounding(mode, x).sampled(whole))
@@ -127,7 +139,8 @@ class Integers(Decisions):
         negative, bare = self.upright(x)
         upright = self.hashed(f"round {mode}", bare)
         mirrored = self.hashed(f"round {_MIRROR.get(mode, mode)}", bare)
-        return pick(negative, self.neg(mirrored), upright)
+        result = pick(negative, self.neg(mirrored), upright)
+        return result.marked(result.mark | WHOLE)
 
     def op_bitcast(self, site: Site, out: Lanes, a: Lanes) -> Planes:
         """Integer bits are integers again; the bits of a float are a random function of it."""
@@ -139,6 +152,8 @@ class Integers(Decisions):
             )
             return made.planes()
         hashed = self.hashed(f"bitcast {a.dtype} {out.dtype}", cell(a))
+        if out.dtype.is_integer:
+            hashed = hashed.marked(hashed.mark | WHOLE)
         return hashed.sampled(out.data.astype(np.float64)).planes()
 
 

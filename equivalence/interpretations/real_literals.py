@@ -18,8 +18,20 @@ from equivalence.fields.constants import Constant, Form, Identification, exact, 
 from equivalence.fields.formats import FORMATS
 from equivalence.fields.forms import prime_factors
 from equivalence.interpretations.real_cell import (
-    BOTH, CONCRETE, LITERAL, NEGINF, NOTHING, Array, Cell, V, W, flag, nothing, ones,
-)  # fmt: skip
+    BOTH,
+    CONCRETE,
+    LITERAL,
+    NEGINF,
+    NOTHING,
+    WHOLE,
+    Array,
+    Cell,
+    V,
+    W,
+    flag,
+    nothing,
+    ones,
+)
 from equivalence.interpretations.real_channels import Channels
 from lowering.ir.program import Program
 
@@ -110,12 +122,12 @@ class Literals:
         finite = np.isfinite(sample)
         v, w = self.channels.dyadic(np.where(finite, sample, 0.0))
         mark = np.where(finite, BOTH | LITERAL, LITERAL)
-        mark = mark | flag(sample <= SENTINEL, NEGINF) | flag(finite & (sample == np.rint(sample)), CONCRETE)
+        mark = mark | flag(sample <= SENTINEL, NEGINF) | flag(finite & (sample == np.rint(sample)), CONCRETE | WHOLE)
         return self._meant(Cell(sample, v, w, mark), dtype)
 
     def integers(self, data: Array) -> Cell:
         v, w = self.channels.integers(data)
-        mark = np.full(ones(data.ndim), BOTH | LITERAL | CONCRETE)
+        mark = np.full(ones(data.ndim), BOTH | LITERAL | CONCRETE | WHOLE)
         return Cell(data.astype(np.float64), v, w, mark)
 
     def _meant(self, x: Cell, dtype: str) -> Cell:
@@ -152,7 +164,7 @@ class Literals:
         self.learn(form)
         valid = (V if place.v_valid else NOTHING) | (W if place.w_valid else NOTHING)
         value = float(form.value())
-        whole = CONCRETE if form.is_rational and form.rational.denominator == 1 else NOTHING
+        whole = CONCRETE | WHOLE if form.is_rational and form.rational.denominator == 1 else NOTHING
         v, w = (np.full(ones(rank), r, np.uint32) for r in (place.v, place.w))
         return Cell(np.full(ones(rank), value), v, w, np.full(ones(rank), valid | LITERAL | whole))
 
@@ -161,7 +173,7 @@ class Literals:
         self._forms[(place.v, place.w)] = form
 
     def forms(self, x: Cell) -> list[Form] | None:
-        """The exact meaning of each lane in row-major order; None unless all lanes are small-array literals of forms."""
+        """The exact meaning of each lane in row-major order; None unless all lanes are literals of forms, and few."""
         shape = np.broadcast_shapes(x.v.shape, x.w.shape, x.sample.shape)
         if int(np.prod(shape)) > SMALL or not x.is_all(LITERAL | V):
             return None

@@ -6,7 +6,7 @@ Takes masks of outcomes; gives SiteRecords and what is missing.  Must not know f
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -40,24 +40,22 @@ class SiteRecord:
         return [what for k, what in enumerate(OUTCOMES[self.kind]) if self.possible & ~self.seen & 1 << k]
 
 
-@dataclass(slots=True)
-class Sites:
-    """Records by key: (side, site key, kind).  ``side`` is set by whoever runs two programs."""
+class Sites(dict[str, SiteRecord]):
+    """Records by "side|site key|kind".  ``side`` is set by whoever runs two programs."""
 
     side: str = ""
-    records: dict[str, SiteRecord] = field(default_factory=dict)
 
     def key(self, site: Site, kind: str) -> str:
         return f"{self.side}|{site.key}|{kind}"
 
     def settled(self, site: Site, kind: str) -> bool:
         """Whether nothing more can be learned at this site."""
-        record = self.records.get(self.key(site, kind))
+        record = self.get(self.key(site, kind))
         return record is not None and record.seen == (1 << len(OUTCOMES[kind])) - 1
 
     def record(self, site: Site, kind: str, counted: Array, outcomes: Sequence[Array], lanes: Sequence[Lanes]) -> None:
         """Notes which ``outcomes`` occur on ``counted`` lanes of running instances whose operands are defined."""
-        counted = self._running(site, counted, lanes)
+        counted = self.running(site, counted, lanes)
         if not counted.any():
             return
         record = self.note(site, kind, (1 << len(outcomes)) - 1)
@@ -66,13 +64,13 @@ class Sites:
                 record.seen |= 1 << k
 
     def note(self, site: Site, kind: str, possible: int, seen: int = 0) -> SiteRecord:
-        record = self.records.setdefault(self.key(site, kind), SiteRecord(kind, site.number))
+        record = self.setdefault(self.key(site, kind), SiteRecord(kind, site.number))
         record.possible |= possible
         record.seen |= seen
         return record
 
     @staticmethod
-    def _running(site: Site, counted: Array, lanes: Sequence[Lanes]) -> Array:
+    def running(site: Site, counted: Array, lanes: Sequence[Lanes]) -> Array:
         for x in lanes:
             poison = (x.planes or {}).get("poison")
             if poison is not None and poison.any():
@@ -84,4 +82,4 @@ class Sites:
 
     def unseen(self) -> list[tuple[str, str]]:
         """(site key, outcome) of everything that never happened."""
-        return [(key, what) for key, record in self.records.items() for what in record.missing()]
+        return [(key, what) for key, record in self.items() for what in record.missing()]

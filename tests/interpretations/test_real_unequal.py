@@ -1,0 +1,160 @@
+"""What must not be equal under `real`, or not be trusted: the counterexamples of SEMANTICS §5 and near misses."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from equivalence.fields.primes import choose
+from equivalence.interpretations.real import prepare
+from lowering.ir.program import Value
+from tests.interpretations.real_runs import F64, Comparison, Kit, compare, inputs, output, program
+
+X = (4, 16)
+
+
+def norm(eps: float):
+    return lambda k, x: k.c.normalize(x, 1, eps)[0]
+
+
+def with_constant(value: float):
+    return lambda k, x: k.c.scale(x, value)
+
+
+DIFFERENT = {
+    "eps": (norm(1e-5), norm(1e-6)),
+    "tiny eps": (norm(1e-12), norm(1e-13)),
+    "gelu": (lambda k, x: k.c.gelu_erf(x), lambda k, x: k.c.gelu_tanh(x)),
+    "dropped term": (lambda k, x: k.c.softmax(x, 1),
+                     lambda k, x: k.b("div", k.fn("exp", x), k.c.plus(k.fn("exp", x), 1.0))),
+    "swapped sub": (lambda k, x: k.c.plus(x, -2.0), lambda k, x: k.b("sub", k.lit(2.0, x), x)),
+    "swapped div": (lambda k, x: k.c.reciprocal(x), lambda k, x: k.b("div", x, k.lit(1.0, x))),
+    "one ulp": (with_constant(0.7978845834732056), with_constant(0.7978846430778503)),
+    "bf16 0.044715 is not f32 0.0447": (with_constant(0.044715), with_constant(0.0447)),
+    "sqrt is not its negative": (lambda k, x: k.fn("sqrt", k.b("mul", x, x)),
+                                 lambda k, x: k.b("neg", k.fn("sqrt", k.b("mul", x, x)))),
+    "log of the wrong sign": (lambda k, x: k.fn("log", k.b("sub", k.lit(9.0, x), x)),
+                              lambda k, x: k.fn("log", k.c.plus(x, -9.0))),
+    "rounding modes": (lambda k, x: k.b("round", x, mode="floor"), lambda k, x: k.b("round", x, mode="trunc")),
+    "sin and cos": (lambda k, x: k.fn("sin", x), lambda k, x: k.fn("cos", x)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DIFFERENT)
+def test_near_misses_stay_apart(name: str) -> None:
+    result = compare(*DIFFERENT[name], X)
+    assert not result.equal
+
+
+def test_a_relative_change_of_1e_12_is_seen() -> None:
+    """The samples are equal to 1e-11: allclose sees nothing, the residues do."""
+    result = compare(with_constant(3.0), with_constant(3.0 * (1 + 1e-12)), X, dt=F64)
+    assert result.mismatch and max(a.sample_gap for a in result.agreements) < 1e-11
+
+
+def test_the_root_of_a_square_against_the_absolute_value_mismatches_without_refuting() -> None:
+    """sqrt(x^2) is a square root of its own sign in the field: no agreement, and no difference of the samples."""
+    result = compare(lambda k, x: k.fn("sqrt", k.b("mul", x, x)), lambda k, x: k.b("abs", x), X)
+    assert not result.equal and max(a.sample_gap for a in result.agreements) < 1e-12
+
+
+# -- sites -------------------------------------------------------------------------------------------------------
+
+
+def positive(shape: tuple[int, ...]) -> dict[str, np.ndarray]:
+    return {"x0": np.abs(np.random.default_rng(0).standard_normal(shape)).astype(np.float32) + 0.1}
+
+
+def relu(k: Kit, x: Value) -> Value:
+    return k.b("max", x, k.lit(0.0, x))
+
+
+def unseen_of(result: Comparison, side: str) -> list[str]:
+    return [what for key, what in result.unseen if key.startswith(side)]
+
+
+def test_relu_against_the_identity_on_positive_inputs_leaves_an_outcome_unseen() -> None:
+    result = compare(relu, lambda k, x: x, X, data=positive(X))
+    assert result.equal and unseen_of(result, "A") == ["the right operand is larger"]
+    assert not compare(relu, lambda k, x: x, X).equal
+
+
+def test_relu6_against_relu_leaves_the_clamp_unseen() -> None:
+    result = compare(lambda k, x: k.c.relu6(x), relu, X)
+    assert result.equal and unseen_of(result, "A") == ["the right operand is smaller"]
+    assert unseen_of(result, "B") == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        lambda k, x: k.b("min", x, k.lit(30.0, x)),
+        lambda k, x: k.c.softplus(x),
+        lambda k, x: k.b("max", k.c.reduce("add", k.b("mul", x, x), 1), k.b.constant(1e-12, x.type.dtype, (4,))),
+    ],
+)
+def test_clamps_thresholds_and_floors_are_sites(body) -> None:
+    assert unseen_of(compare(body, body, X), "A")
+
+
+def test_comparing_literals_is_no_site_nor_is_asking_for_nan_or_infinity() -> None:
+    def guarded(k: Kit, x: Value) -> Value:
+        finite = k.b.cmp("lt", k.b("abs", x), k.lit(math.inf, x))
+        bounded = k.b("select", finite, x, k.lit(0.0, x))
+        return k.b("select", k.b.is_nan(bounded), k.lit(7.0, x), bounded)
+
+    result = compare(guarded, lambda k, x: x, X)
+    assert result.equal and not result.unseen
+
+
+def test_a_maximum_that_forgets_the_last_lane_is_an_unseen_outcome_and_a_shift_does_not_depend_on_it() -> None:
+    """With ``free`` the maximum is arbitrary: softmax stays what it is, a maximum that is an output does not."""
+    data = inputs([program_type((2, 64))])
+    data["x0"][:, 10] = 9.0
+
+    def top(k: Kit, x: Value) -> Value:
+        return k.c.reduce("max", x, 1)
+
+    result = compare(top, top, (2, 64), data=data)
+    assert unseen_of(result, "A") == ["the first lane wins", "the last lane wins"]
+    for body, depends in ((top, True), (lambda k, x: k.c.softmax(x, 1), False)):
+        p = program([program_type((2, 64))], body)
+        real, _ = prepare(p, p, 1, choose(1)[0])
+        before = output(real, p, data, "A")
+        real.free = set(real.sites)
+        after = output(real, p, data, "A")
+        assert (before.planes["v"] != after.planes["v"]).any() == depends
+
+
+def program_type(shape: tuple[int, ...]):
+    from lowering.ir.types import F32, TensorType
+
+    return TensorType(F32, shape)
+
+
+# -- undefined lanes, data integers --------------------------------------------------------------------------------
+
+
+def test_undefined_lanes_are_never_equal_and_a_select_kills_them() -> None:
+    def plain(k: Kit, x: Value) -> Value:
+        return k.b("add", x, k.b("undefined", to="f32", shape=x.type.shape))
+
+    def killed(k: Kit, x: Value) -> Value:
+        return k.b("select", k.b.true(x.type.shape), x, k.b("undefined", to="f32", shape=x.type.shape))
+
+    assert not compare(plain, plain, X).equal
+    assert compare(killed, lambda k, x: x, X).equal
+
+
+def test_argmax_is_concrete_and_differs_from_argmin() -> None:
+    def place(combine: str):
+        def body(k: Kit, x: Value) -> Value:
+            index = k.b.index(x.type.shape, 1)
+            return k.b.op("reduce", [x, index], axis=1, combine=combine).results[1]
+
+        return body
+
+    assert compare(place("argmax"), place("argmax"), X).equal
+    assert compare(place("argmax"), place("argmin"), X).mismatch
