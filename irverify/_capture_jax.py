@@ -112,7 +112,7 @@ def captured_trace(trace: JaxTrace, arguments: dict[str, Any]) -> Captured:
             for i, spec in enumerate(trace.inputs)
         },
         outputs=[(spec.name, spec.dtype, spec.shape) for spec in trace.outputs],
-        notes=[f"{key} is {value}" for key, value in trace.options.items()] + list(trace.notes),
+        notes=["traced with " + ", ".join(f"{key} {value}" for key, value in trace.options.items()), *trace.notes],
         checks_shapes="jax.experimental.pallas" not in sys.modules,
         sources={"stablehlo": trace.stablehlo},
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import tempfile
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -89,7 +90,12 @@ def judged(collected: Collected, options: CompareOptions) -> Report:
 
     variants = collected.variants
     programs_a, programs_b = [v.program_a for v in variants], [v.program_b for v in variants]
-    return judge(programs_a, programs_b, [v.inputs for v in variants], options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # overflow and NaN are what special values are about
+        report = judge(programs_a, programs_b, [v.inputs for v in variants], options)
+    for shape, variant in zip(report.shapes, variants):
+        shape.note = shape.note or variant.label
+    return report
 
 
 def supervise(

@@ -32,7 +32,7 @@ def test_several_shapes_with_distinct_dimensions(run: Run, write: Write, judged_
     seen = judged_at(Level.REAL)
     run("compare", write("a.py", GOOD), write("b.py", GOOD), "--input", "f32[64,96]")
     shapes = [variant.inputs["x"].shape for variant in seen[0].variants]
-    assert shapes[0] == (64, 96) and len(shapes) == 4
+    assert shapes[0] == (64, 96) and len(shapes) >= 4
     assert any(rows != columns and rows % 32 and columns % 32 for rows, columns in shapes[1:])
 
 
