@@ -30,7 +30,7 @@ class Builder:
         """A fresh value (an argument of a block under construction)."""
         return Value(str(next(self._numbers)), type_)
 
-    def op(self, name: str, operands: Sequence[Value] = (), regions: Sequence[Block] = (), **attrs: Any) -> Op:
+    def op(self, name: str, /, operands: Sequence[Value] = (), regions: Sequence[Block] = (), **attrs: Any) -> Op:
         """Appends ``name`` and returns it; raises TypeRuleError when its record refuses the operands."""
         record = RECORDS[name]
         full = {key: attrs.pop(key, default) for key, default in record.attrs.items()}
@@ -44,7 +44,7 @@ class Builder:
         self.block.ops.append(op)
         return op
 
-    def __call__(self, name: str, *operands: Value, **attrs: Any) -> Value:
+    def __call__(self, name: str, /, *operands: Value, **attrs: Any) -> Value:
         """Appends an op with one result and returns that result."""
         return self.op(name, operands, **attrs).results[0]
 
