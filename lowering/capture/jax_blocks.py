@@ -29,8 +29,11 @@ class Starts(tuple[Any, ...]):
 
 
 @contextmanager
-def guarded_blocks(interpreter: Any, core: Any, primitives: Any, notes: list[str]) -> Iterator[None]:
-    """``interpreter``, ``core`` and ``primitives`` are the modules of those names in jax's Pallas package."""
+def guarded_blocks(interpreter: Any, core: Any, primitives: Any, notes: list[str]) -> Iterator[list[Any]]:
+    """``interpreter``, ``core`` and ``primitives`` are the modules of those names in jax's Pallas package.
+
+    Yields the grids of the kernels being lowered, outermost first.
+    """
     grids: list[tuple[Any, ...]] = []
     with ExitStack() as patches:
         swap = patches.enter_context
@@ -38,7 +41,7 @@ def guarded_blocks(interpreter: Any, core: Any, primitives: Any, notes: list[str
         swap(mock.patch.object(core.BlockMapping, "compute_start_indices_interpret", _judging(core, grids)))
         swap(mock.patch.object(interpreter, "_dynamic_slice", _reading(interpreter, primitives, notes)))
         swap(mock.patch.object(interpreter, "_dynamic_update_slice", _writing(interpreter)))
-        yield
+        yield grids
 
 
 def _tracking(interpreter: Any, grids: list[tuple[Any, ...]]) -> Callable[..., Any]:

@@ -12,6 +12,7 @@ from typing import Any
 from unittest import mock
 
 from lowering.capture.jax_blocks import guarded_blocks
+from lowering.capture.jax_refs import guarded_refs
 from lowering.capture.jax_trace import UNDEFINED
 from lowering.errors import UsageError
 
@@ -33,7 +34,8 @@ def instrumented_pallas(notes: list[str]) -> Iterator[None]:
     with ExitStack() as patches:
         swap = patches.enter_context
         swap(mock.patch.object(primitives, "uninitialized_value", _marking(primitives.uninitialized_value)))
-        swap(guarded_blocks(hlo_interpreter, core, primitives, notes))
+        kernels = swap(guarded_blocks(hlo_interpreter, core, primitives, notes))
+        swap(guarded_refs(discharge, primitives, kernels))
         # the TPU interpreter's effects would thread tokens through the module
         swap(mock.patch.object(core, "get_interpret_effects", lambda _interpret: ()))
         rules = discharge._discharge_rules  # pyright: ignore[reportPrivateUsage]

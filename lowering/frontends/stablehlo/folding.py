@@ -94,6 +94,8 @@ class FoldingBuilder(Builder):
             return self._written_back(operands)
         if name == "dynamic_slice":
             return self._static_window(operands, tuple(attrs["shape"]))
+        if name == "slice":
+            return self._inside_padding(operands[0], attrs)
         if name == "select":
             return self._decided(operands)
         values = [self.literal(v) for v in operands]
@@ -144,6 +146,18 @@ class FoldingBuilder(Builder):
         clamped = [min(max(int(v or 0), 0), n - w) for v, n, w in zip(known, x.type.shape, shape, strict=True)]
         limit = tuple(a + w for a, w in zip(clamped, shape, strict=True))
         return self.op("slice", [x], start=tuple(clamped), limit=limit, step=(1,) * len(shape))
+
+    def _inside_padding(self, padded: Value, attrs: dict[str, Any]) -> Op | None:
+        """A slice that takes nothing but the array out of its padding is a slice of the array."""
+        pad = self.definition(padded)
+        if pad is None or pad.name != "pad" or any(pad.attrs["interior"]) or min(pad.attrs["low"], default=0) < 0:
+            return None
+        x, low = pad.operands[0], pad.attrs["low"]
+        start = tuple(s - p for s, p in zip(attrs["start"], low, strict=True))
+        limit = tuple(e - p for e, p in zip(attrs["limit"], low, strict=True))
+        if any(s < 0 for s in start) or any(e > n for e, n in zip(limit, x.type.shape, strict=True)):
+            return None
+        return self.op("slice", [x], start=start, limit=limit, step=attrs["step"])
 
     def _written_back(self, operands: Sequence[Value]) -> Op | None:
         """x with all of it replaced is the update; x with a window of x written where it was read is x."""

@@ -67,3 +67,13 @@ def assert_same(got: np.ndarray, want: np.ndarray, ulps: float = 64) -> None:
         return
     tolerance = ulps * float(jnp.finfo(want.dtype).eps)
     np.testing.assert_allclose(got.astype(np.float64), want.astype(np.float64), rtol=tolerance, atol=tolerance)
+
+
+def undefined_lanes(program: Program, *args: np.ndarray) -> int:
+    """How many lanes of the first output are undefined."""
+    evaluate(program, *args)  # imports the evaluator's handlers
+    depends = importlib.import_module("equivalence.interpretations.depends").Depends()
+    machine = importlib.import_module("equivalence.evaluator.machine").Machine(program, [depends])
+    outcome = machine.run(dict(zip(program.input_names, args, strict=True)))
+    first = next(iter(outcome.outputs.values()))
+    return int(np.count_nonzero(np.broadcast_to(first.planes["poison"], (1, *first.shape))))

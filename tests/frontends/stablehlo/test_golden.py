@@ -286,7 +286,7 @@ return "out0" %6
         """
 %2 = constant {to="f32", value=0.0} : f32
 %3 = pad %0, %2 {low=[0, 0, 0], high=[0, 0, 1], interior=[0, 0, 0]} : f32[2,3,6]
-%4 = slice %3 {start=[0, 0, 0], limit=[2, 3, 5], step=[1, 1, 2]} : f32[2,3,3]
+%4 = slice %0 {start=[0, 0, 0], limit=[2, 3, 5], step=[1, 1, 2]} : f32[2,3,3]
 %5 = reshape %4 {shape=[2, 3, 3, 1]} : f32[2,3,3,1]
 %6 = slice %3 {start=[0, 0, 1], limit=[2, 3, 6], step=[1, 1, 2]} : f32[2,3,3]
 %7 = reshape %6 {shape=[2, 3, 3, 1]} : f32[2,3,3,1]

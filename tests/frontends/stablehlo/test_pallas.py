@@ -15,7 +15,7 @@ from jax.experimental.pallas import tpu as pltpu
 
 from lowering.errors import Unsupported
 from lowering.ir.program import Op, Program
-from tests.frontends.stablehlo.support import assert_same, evaluate, lower, normal
+from tests.frontends.stablehlo.support import assert_same, evaluate, lower, normal, undefined_lanes
 
 Array = Any
 
@@ -179,6 +179,56 @@ def test_a_block_outside_its_array_reads_as_undefined() -> None:
     shifted = lower(_rows(_double, lambda i: (i + 1, 0)), normal(12, 7))
     assert any("outside its array" in note for note in shifted.notes)
     assert len(_ops(shifted, "select")) > len(_ops(lower(_rows(_double), normal(12, 7)), "select"))
+
+
+def _first_row(x_ref: Any, o_ref: Any) -> None:
+    o_ref[0, :] = x_ref[0, :]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "rows", "undefined"),
+    [
+        (_rows(_softmax), 13, 0),
+        (_rows(_first_row), 12, 3 * 3 * 7),
+        (_rows(_double, lambda i: (i + 1, 0)), 12, 4 * 7),
+    ],
+    ids=["padding is not read", "rows nobody wrote", "the block after the last"],
+)
+def test_undefined_lanes_reach_the_output_only_where_a_kernel_lets_them(kernel: Any, rows: int, undefined: int) -> None:
+    x = normal(rows, 7)
+    assert undefined_lanes(lower(kernel, x), x) == undefined
+
+
+def test_reading_past_the_end_of_a_ref_is_undefined() -> None:
+    def kernel(x_ref: Any, o_ref: Any) -> None:
+        o_ref[...] = x_ref[pl.ds(9 + pl.program_id(0), 4), :]
+
+    def host(x: Array) -> Array:
+        block = pl.BlockSpec((4, 7), lambda i: (i, 0))
+        shape = jax.ShapeDtypeStruct((8, 7), x.dtype)
+        whole = pl.BlockSpec((12, 7), lambda i: (0, 0))
+        return pl.pallas_call(kernel, grid=(2,), in_specs=[whole], out_specs=block, out_shape=shape)(x)
+
+    x = normal(12, 7)
+    # the windows start at rows 9 and 10 of 12, and each takes four
+    assert undefined_lanes(lower(host, x), x) == (1 + 2) * 7
+
+
+def test_writing_past_the_end_of_a_ref_moves_nothing() -> None:
+    def kernel(x_ref: Any, o_ref: Any) -> None:
+        o_ref[...] = jnp.zeros_like(o_ref)
+        o_ref[pl.ds(2 + pl.program_id(0), 3), :] = x_ref[:3, :]
+
+    def host(x: Array) -> Array:
+        block = pl.BlockSpec((4, 7), lambda i: (i, 0))
+        return pl.pallas_call(
+            kernel, grid=(2,), in_specs=[block], out_specs=block, out_shape=jax.ShapeDtypeStruct((8, 7), x.dtype)
+        )(x)
+
+    x = normal(8, 7)
+    wanted = np.zeros((8, 7), np.float32)
+    wanted[2:4], wanted[7] = x[:2], x[4]
+    assert_same(evaluate(lower(host, x), x)[0], wanted)
 
 
 def test_interpretation_is_forced_and_noted() -> None:
