@@ -228,7 +228,7 @@ class Machine:
     def site(self, frame: Frame, op: Op) -> Site:
         impl = op.attrs.get("impl") or ""
         number = self.numbers.get(id(op), 0)
-        return Site(op.name, op.attrs, f"{frame.key}#{number}{impl}", number, frame.active)
+        return Site(op.name, op.attrs, f"{frame.key}#{number}{impl}", number, frame.active, op.span)
 
     def primitive(self, frame: Frame, op: Op, operands: Sequence[Lanes]) -> Lanes:
         """An elementwise primitive: concrete data first, then every interpretation's planes."""

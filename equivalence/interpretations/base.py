@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from equivalence.evaluator.lanes import Lanes, Planes
+from lowering.errors import UNKNOWN_SPAN, Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,7 @@ class Site:
     key: str = ""
     number: int = 0
     active: np.ndarray | None = None  # [batch] bool: instances that run; None when all do
+    span: Span = UNKNOWN_SPAN
 
 
 def tag(text: str) -> int:
