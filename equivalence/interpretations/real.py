@@ -13,11 +13,13 @@ from equivalence.fields.constants import Identification, identify
 from equivalence.fields.primes import SafePrime
 from equivalence.interpretations.base import Interpretation, Site
 from equivalence.interpretations.real_accumulate import Accumulate
-from equivalence.interpretations.real_agreement import Agreement, agree
+from equivalence.interpretations.real_agreement import Agreement, agree, together
 from equivalence.interpretations.real_cell import BOTH, NOTHING, Cell, cell, nothing, ones, pointwise
 from equivalence.interpretations.real_channels import Channels
 from equivalence.interpretations.real_literals import Literals, constants_of
+from equivalence.interpretations.real_relevance import dismiss
 from equivalence.interpretations.real_sites import SiteRecord, Sites
+from lowering.errors import Span
 from lowering.ir.program import Program
 
 
@@ -37,8 +39,8 @@ class Real(Accumulate, Interpretation):
         self.margins: dict[str, float] = {}  # assumption about sentinels -> the R it holds for
         self.used_integer_values = False
 
-    def unseen(self) -> list[tuple[str, str]]:
-        """(site key, outcome) of every outcome that never happened."""
+    def unseen(self) -> list[tuple[str, str, Span]]:
+        """(site key, outcome, where) of every outcome that never happened."""
         return self.sites.unseen()
 
     def assume(self, text: str, margin: float | None = None) -> None:
@@ -103,4 +105,4 @@ def prepare(program_a: Program, program_b: Program, seed: int, prime: SafePrime)
     return Real(seed, prime, identification), list(identification.assumptions)
 
 
-__all__ = ["Agreement", "Real", "SiteRecord", "agree", "constants_of", "prepare"]
+__all__ = ["Agreement", "Real", "SiteRecord", "agree", "constants_of", "dismiss", "prepare", "together"]

@@ -5,73 +5,114 @@ Takes Lanes with the planes of one Real; gives an Agreement.  A mismatch refutes
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from equivalence.evaluator.lanes import Lanes
-from equivalence.interpretations.real_cell import BOTH, NEGINF, ROOT_V, ROOT_W, Array, V, W
+from equivalence.interpretations.real_cell import BOTH, LITERAL, NEGINF, ROOT_V, ROOT_W, Array, V, W
 
 #: Relative distance of the f64 samples beyond which lanes are not called equal, whatever the residues say.
 SAMPLES_MEET = 1e-4
+#: Share of lanes that chance alone may leave incomparable (a divisor that is 0 modulo p).
+CHANCE = 1e-5
+_NEEDED = ("sample", "v", "w", "mark", "poison")
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """``mismatch``, ``stubborn`` and ``incomparable`` are masks at the output's full shape (batch axis dropped).
+    """Masks have the output's full shape (batch axis dropped).
 
-    ``equal``: no lane mismatches and every lane was comparable.  ``stubborn``: lanes that no channel without a root of
-    a non-residue could compare in this run; they neither count nor disagree, and other primes may clear them.
-    ``incomparable``: lanes with no common valid channel.  ``sample_gap``: largest relative distance of the samples.
+    ``equal``: no lane mismatches and all but a CHANCE of the lanes agree.  ``mismatch``: a channel without a root of a
+    non-residue differs, or the samples do.  ``stubborn``: only channels with such roots could be compared, and they
+    differ, which says nothing (sqrt(x)^2 against x): other primes may clear these lanes.  ``incomparable``: no common
+    valid channel.  ``clean_fraction``: lanes compared in a channel without such roots.
     """
 
     equal: bool
     comparable_fraction: float
+    clean_fraction: float
     mismatch: Array
     stubborn: Array
     incomparable: Array
     sample_gap: float
 
 
-def _gap(a: Array, b: Array) -> Array:
-    """Relative distance of two samples, against the larger of their size and the array's."""
-    with np.errstate(all="ignore"):
-        finite = np.isfinite(a) & np.isfinite(b)
-        size = np.maximum(np.abs(a), np.abs(b))
-        typical = float(np.median(size[finite])) if finite.any() else 0.0
-        return np.where(finite, np.abs(a - b) / (size + typical + 1e-300), 0.0)
-
-
-def agree(real: object, out_a: Lanes, out_b: Lanes) -> Agreement:
-    """Compares only channels valid on both sides; minus infinity compares as a tag; poison is never equal."""
-    assert out_a.planes is not None and out_b.planes is not None
-    a, b = ({n: x.full(p, 1)[0] for n, p in (x.planes or {}).items() if n in _NEEDED} for x in (out_a, out_b))
-    marks, dirty = a["mark"] & b["mark"], a["mark"] | b["mark"]
-    v_valid, w_valid = (marks & V) != 0, (marks & W) != 0
-    v_counts, w_counts = v_valid & ((dirty & ROOT_V) == 0), w_valid & ((dirty & ROOT_W) == 0)
-    wrong = (v_counts & (a["v"] != b["v"])) | (w_counts & (a["w"] != b["w"]))
-    counted = v_counts | w_counts
-    low = [(x["mark"] & (NEGINF | BOTH)) == NEGINF for x in (a, b)]
-    counted, wrong = counted | (low[0] & low[1]), wrong | (low[0] != low[1])
-    defined = ~(_poison(a) | _poison(b)) & ~(np.isnan(a["sample"]) | np.isnan(b["sample"]))
-    gap = _gap(a["sample"], b["sample"])
-    wrong = (wrong | ((v_valid | w_valid) & (gap > SAMPLES_MEET))) & defined
-    stubborn = (v_valid | w_valid) & ~counted & defined & ~wrong
-    incomparable = ~(counted | v_valid | w_valid) & ~wrong | ~defined
-    counted = counted & defined
+def together(agreements: Sequence[Agreement]) -> Agreement:
+    """One output at one shape over several primes and draws: a lane agrees if it did in some run."""
+    mismatch = np.logical_or.reduce([a.mismatch for a in agreements])
+    incomparable = np.logical_and.reduce([a.incomparable for a in agreements])
+    open_lanes = np.logical_and.reduce([a.incomparable | a.stubborn for a in agreements])
     return Agreement(
-        equal=not wrong.any() and bool(counted.all()),
-        comparable_fraction=float(counted.mean()) if counted.size else 1.0,
-        mismatch=wrong,
-        stubborn=stubborn,
+        equal=not mismatch.any() and _few(open_lanes),
+        comparable_fraction=max(a.comparable_fraction for a in agreements),
+        clean_fraction=max(a.clean_fraction for a in agreements),
+        mismatch=mismatch,
+        stubborn=open_lanes & ~incomparable,
         incomparable=incomparable,
-        sample_gap=float(gap.max(initial=0.0)),
+        sample_gap=max(a.sample_gap for a in agreements),
     )
 
 
-_NEEDED = ("sample", "v", "w", "mark", "poison")
+def _few(lanes: Array) -> bool:
+    return int(lanes.sum()) <= CHANCE * lanes.size
 
 
-def _poison(planes: dict[str, Array]) -> Array:
+def _gap(a: Array, b: Array) -> Array:
+    """Relative distance of two samples, against their own size and the array's typical one."""
+    with np.errstate(all="ignore"):
+        finite = np.isfinite(a) & np.isfinite(b)
+        size = np.maximum(np.abs(a), np.abs(b))
+        typical = float(np.mean(size, where=finite)) if finite.any() else 0.0
+        gap = np.abs(a - b) / (size + typical + 1e-300)
+    return np.where(finite, gap, np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, np.inf))
+
+
+def agree(real: object, out_a: Lanes, out_b: Lanes) -> Agreement:
+    """Compares only channels valid on both sides; infinities compare as tags; undefined lanes never agree."""
+    a, b = (_planes(x) for x in (out_a, out_b))
+    undefined = _undefined(a) | _undefined(b)
+    marks, dirty = a["mark"] & b["mark"], a["mark"] | b["mark"]
+    valid, clean, differs = (np.zeros((2, *undefined.shape), bool) for _ in range(3))
+    for k, (name, bit, root) in enumerate((("v", V, ROOT_V), ("w", W, ROOT_W))):
+        valid[k] = (marks & bit) != 0
+        clean[k] = valid[k] & ((dirty & root) == 0)
+        differs[k] = valid[k] & (a[name] != b[name])
+    tags = [_infinity(x) for x in (a, b)]
+    same_tag = (tags[0] == tags[1]) & (tags[0] != 0)
+    gap = _gap(a["sample"], b["sample"])
+    mismatch = (clean & differs).any(0) | (tags[0] != tags[1]) | (valid.any(0) & (gap > SAMPLES_MEET))
+    mismatch = mismatch & ~undefined
+    stubborn = valid.any(0) & ~clean.any(0) & differs.any(0) & ~mismatch & ~undefined
+    incomparable = (~valid.any(0) & ~same_tag & ~mismatch) | undefined
+    agreeing = ~(mismatch | stubborn | incomparable)
+    size = max(1, agreeing.size)
+    return Agreement(
+        equal=not mismatch.any() and not undefined.any() and _few(~agreeing),
+        comparable_fraction=float((~incomparable).sum() / size),
+        clean_fraction=float(((clean.any(0) | same_tag) & ~undefined).sum() / size),
+        mismatch=mismatch,
+        stubborn=stubborn,
+        incomparable=incomparable,
+        sample_gap=float(gap[np.isfinite(gap)].max(initial=0.0)),
+    )
+
+
+def _planes(x: Lanes) -> dict[str, Array]:
+    assert x.planes is not None
+    return {name: x.full(plane, 1)[0] for name, plane in x.planes.items() if name in _NEEDED}
+
+
+def _undefined(planes: dict[str, Array]) -> Array:
     poison = planes.get("poison")
-    return np.zeros(planes["mark"].shape, bool) if poison is None else poison != 0
+    undefined = np.isnan(planes["sample"])
+    return undefined if poison is None else undefined | (poison != 0)
+
+
+def _infinity(planes: dict[str, Array]) -> Array:
+    """-1 for minus infinity, 1 for a literal plus infinity, 0 for numbers."""
+    mark = planes["mark"]
+    low = (mark & (NEGINF | BOTH)) == NEGINF
+    high = ((mark & (LITERAL | BOTH | NEGINF)) == LITERAL) & np.isposinf(planes["sample"])
+    return high.astype(np.int8) - low.astype(np.int8)

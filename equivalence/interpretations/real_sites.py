@@ -13,6 +13,7 @@ import numpy as np
 from equivalence.evaluator.lanes import Lanes
 from equivalence.interpretations.base import Site
 from equivalence.interpretations.real_cell import Array
+from lowering.errors import UNKNOWN_SPAN, Span
 
 #: What the bits of ``seen`` mean, by kind of site.
 OUTCOMES: dict[str, tuple[str, ...]] = {
@@ -32,9 +33,14 @@ class SiteRecord:
     """``seen``: a bit for each outcome of OUTCOMES[kind]; ``possible``: those that can happen at all."""
 
     kind: str
-    number: int
+    span: Span = UNKNOWN_SPAN
     seen: int = 0
     possible: int = 0
+
+    @property
+    def chooses(self) -> bool:
+        """Whether the site chooses a value, which ``free`` can replace by an arbitrary one."""
+        return self.kind in ("max", "min", "abs", "extremum")
 
     def missing(self) -> list[str]:
         return [what for k, what in enumerate(OUTCOMES[self.kind]) if self.possible & ~self.seen & 1 << k]
@@ -64,7 +70,7 @@ class Sites(dict[str, SiteRecord]):
                 record.seen |= 1 << k
 
     def note(self, site: Site, kind: str, possible: int, seen: int = 0) -> SiteRecord:
-        record = self.setdefault(self.key(site, kind), SiteRecord(kind, site.number))
+        record = self.setdefault(self.key(site, kind), SiteRecord(kind, site.span))
         record.possible |= possible
         record.seen |= seen
         return record
@@ -80,6 +86,6 @@ class Sites(dict[str, SiteRecord]):
             counted = counted & active if active.any() else np.zeros((1,) * counted.ndim, bool)
         return counted
 
-    def unseen(self) -> list[tuple[str, str]]:
-        """(site key, outcome) of everything that never happened."""
-        return [(key, what) for key, record in self.items() for what in record.missing()]
+    def unseen(self) -> list[tuple[str, str, Span]]:
+        """(site key, outcome, where) of everything that never happened."""
+        return [(key, what, record.span) for key, record in self.items() for what in record.missing()]

@@ -11,7 +11,8 @@ from equivalence.evaluator import Machine
 from equivalence.evaluator.lanes import Lanes
 from equivalence.fields.primes import choose
 from equivalence.interpretations.depends import Depends
-from equivalence.interpretations.real import Agreement, Real, agree, prepare
+from equivalence.interpretations.real import Agreement, Real, agree, prepare, together
+from lowering.errors import Span
 from lowering.ir.builder import Builder
 from lowering.ir.composites import Composites
 from lowering.ir.program import Program, Value
@@ -39,17 +40,14 @@ class Comparison:
     """Both programs' outputs under one prime after another."""
 
     agreements: list[Agreement]
-    unseen: list[tuple[str, str]]
+    unseen: list[tuple[str, str, Span]]
     assumptions: list[str]
     real: Real = field(repr=False)
 
     @property
     def equal(self) -> bool:
-        """No prime mismatches, and every lane was cleanly compared under some prime."""
-        if any(a.mismatch.any() for a in self.agreements):
-            return False
-        open_lanes = np.logical_and.reduce([a.stubborn | a.incomparable for a in self.agreements])
-        return not open_lanes.any()
+        """No prime mismatches, and every lane agreed under some prime."""
+        return together(self.agreements).equal
 
     @property
     def mismatch(self) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from equivalence.fields.primes import choose
-from equivalence.interpretations.real import prepare
+from equivalence.interpretations.real import dismiss, prepare
 from lowering.ir.program import Value
 from tests.interpretations.real_runs import F64, Comparison, Kit, compare, inputs, output, program
 
@@ -55,7 +55,7 @@ def test_a_relative_change_of_1e_12_is_seen() -> None:
 
 
 def test_the_root_of_a_square_against_the_absolute_value_mismatches_without_refuting() -> None:
-    """sqrt(x^2) is a square root of its own sign in the field: no agreement, and no difference of the samples."""
+    """sqrt(x^2) has a sign of its own in the field: no agreement, and no difference of the samples."""
     result = compare(lambda k, x: k.fn("sqrt", k.b("mul", x, x)), lambda k, x: k.b("abs", x), X)
     assert not result.equal and max(a.sample_gap for a in result.agreements) < 1e-12
 
@@ -72,7 +72,7 @@ def relu(k: Kit, x: Value) -> Value:
 
 
 def unseen_of(result: Comparison, side: str) -> list[str]:
-    return [what for key, what in result.unseen if key.startswith(side)]
+    return [what for key, what, _ in result.unseen if key.startswith(side)]
 
 
 def test_relu_against_the_identity_on_positive_inputs_leaves_an_outcome_unseen() -> None:
@@ -110,7 +110,7 @@ def test_comparing_literals_is_no_site_nor_is_asking_for_nan_or_infinity() -> No
 
 
 def test_a_maximum_that_forgets_the_last_lane_is_an_unseen_outcome_and_a_shift_does_not_depend_on_it() -> None:
-    """With ``free`` the maximum is arbitrary: softmax stays what it is, a maximum that is an output does not."""
+    """With ``free`` the maximum is arbitrary: softmax stays what it is, a maximum that is the output does not."""
     data = inputs([program_type((2, 64))])
     data["x0"][:, 10] = 9.0
 
@@ -119,13 +119,26 @@ def test_a_maximum_that_forgets_the_last_lane_is_an_unseen_outcome_and_a_shift_d
 
     result = compare(top, top, (2, 64), data=data)
     assert unseen_of(result, "A") == ["the first lane wins", "the last lane wins"]
-    for body, depends in ((top, True), (lambda k, x: k.c.softmax(x, 1), False)):
+    for body, dismissed in ((top, False), (lambda k, x: k.c.softmax(x, 1), True)):
         p = program([program_type((2, 64))], body)
         real, _ = prepare(p, p, 1, choose(1)[0])
-        before = output(real, p, data, "A")
-        real.free = set(real.sites)
-        after = output(real, p, data, "A")
-        assert (before.planes["v"] != after.planes["v"]).any() == depends
+        output(real, p, data, "A")
+        assert real.unseen()
+        dismiss(real, lambda p=p, real=real: [output(real, p, data, "A")])
+        assert (not real.unseen()) == dismissed
+
+
+def test_a_difference_that_vanishes_at_non_residues_is_seen_at_the_others() -> None:
+    """sqrt(x)^2 is -x where x is no square mod p: agreement with the bit set alone would prove nothing."""
+
+    def hidden(k: Kit, x: Value) -> Value:
+        root = k.fn("sqrt", x)
+        return k.b("add", x, k.c.scale(k.b("add", k.b("mul", root, root), x), 1e-12))
+
+    data = {"x0": np.abs(inputs([program_type(X)])["x0"]).astype(np.float64)}
+    assert not compare(hidden, lambda k, x: x, X, dt=F64, data=data).equal
+    squared = compare(lambda k, x: k.b("mul", k.fn("sqrt", x), k.fn("sqrt", x)), lambda k, x: x, X, dt=F64, data=data)
+    assert squared.equal and all(a.stubborn.any() for a in squared.agreements)
 
 
 def program_type(shape: tuple[int, ...]):
