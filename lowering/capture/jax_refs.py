@@ -56,9 +56,9 @@ def _may_leave(x: Any, starts: Any) -> bool:
 
 
 def _is_known(start: Any) -> bool:
-    import jax
+    from jax.core import Tracer
 
-    return not isinstance(start, jax.core.Tracer)
+    return not isinstance(start, Tracer)
 
 
 def _extended(x: Any, starts: Any, primitives: Any) -> Any:
