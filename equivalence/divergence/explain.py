@@ -1,0 +1,167 @@
+"""Where and how two programs part: runs both with lane numbers, matches the cones of one output element, asks the rules.
+
+Takes two Programs, their inputs and the level they failed to reach; gives an Explanation.  Must not decide verdicts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import numpy as np
+
+from equivalence.divergence import rules_memory, rules_outputs, rules_rounding, rules_values
+from equivalence.divergence.cone import Columns, Side, columns, cone, match, root_of, side
+from equivalence.divergence.finding import Context, Explanation, nodes, said
+from equivalence.divergence.node import Node
+from equivalence.divergence.trace import Trace, trace
+from equivalence.evaluator import Lanes
+from lowering.ir.program import Program
+
+Wanted = Literal["exact", "reassociated", "real", "ieee"]
+Inputs = Mapping[str, np.ndarray]
+RULES = [*rules_memory.RULES, *rules_values.RULES, *rules_rounding.RULES]
+CANDIDATES = 6  # differing elements that are tried; the one whose cones differ least is explained
+
+
+def explain(
+    program_a: Program,
+    program_b: Program,
+    inputs_a: Inputs,
+    inputs_b: Inputs,
+    output_index: int | None = None,
+    element: tuple[int, ...] | None = None,
+    *,
+    level_wanted: Wanted = "real",
+    seed: int = 0,
+) -> Explanation:
+    """The earliest place where B parts from A, for the given output element or one that shows it simplest."""
+    pair = _Pair(program_a, program_b, inputs_a, inputs_b, level_wanted, seed)
+    found = rules_outputs.explain(pair.a, pair.b)
+    if found is not None:
+        return found
+    context = pair.context(output_index, element)
+    if context is None:
+        return said("other", None, None, "no output differs at these inputs")
+    return next((e for e in (rule(context) for rule in RULES) if e is not None), _fallback(context))
+
+
+def _fallback(c: Context) -> Explanation:
+    a, b = c.first_a() or c.root_a, c.first_b() or c.root_b
+    words = rules_memory.words
+    return said(
+        "other", a.span, b.span, f"A computes {words(a)} ({a.value:.7g}) where B computes {words(b)} ({b.value:.7g})"
+    )
+
+
+class _Pair:
+    """Both runs, and the choice of the element to look at."""
+
+    def __init__(self, a: Program, b: Program, inputs_a: Inputs, inputs_b: Inputs, wanted: Wanted, seed: int) -> None:
+        self.a, self.b = trace(a, inputs_a, seed), trace(b, inputs_b, seed)
+        self.inputs_b, self.seed = inputs_b, seed
+        self.plane = "exact" if wanted == "exact" else "reassociated"
+        self.by_value = wanted in ("real", "ieee")
+        self.flat = columns(self.a, self.plane), columns(self.b, self.plane)
+
+    def context(self, index: int | None, element: tuple[int, ...] | None) -> Context | None:
+        pairs = list(zip(self.a.outputs.items(), self.b.outputs.items(), strict=False))
+        for position, ((name, a), (_, b)) in enumerate(pairs):
+            if index in (None, position):
+                chosen = [element] if element is not None else self._differing(a, b)
+                contexts = [self._at(name, a, b, tuple(e), position) for e in chosen]
+                if contexts:
+                    return min(contexts, key=_distance)
+        return None
+
+    # -- which element ---------------------------------------------------------------------------------------------
+
+    def _differing(self, a: Lanes, b: Lanes) -> Sequence[tuple[int, ...]]:
+        """A few elements that differ, spread over the output."""
+        poison = b.full(b.planes["poison"])[0] != a.full(a.planes["poison"])[0]  # type: ignore[index]
+        differ = self._value_gap(a, b) > _noise(a) if self.by_value else self._word_gap(a, b)
+        for flags in (differ | poison, self._word_gap(a, b)):
+            places = np.argwhere(flags)
+            if len(places):
+                picked = places[np.unique(np.linspace(0, len(places) - 1, CANDIDATES).astype(int))]
+                return [tuple(int(i) for i in place) for place in picked]
+        return []
+
+    def _word_gap(self, a: Lanes, b: Lanes) -> np.ndarray:
+        return a.full(a.planes[self.plane])[0] != b.full(b.planes[self.plane])[0]  # type: ignore[index]
+
+    @staticmethod
+    def _value_gap(a: Lanes, b: Lanes) -> np.ndarray:
+        """Relative distance, infinite where only one side is finite."""
+        x, y = (v.full(v.data)[0].astype(np.float64) for v in (a, b))
+        with np.errstate(all="ignore"):
+            gap = np.abs(x - y) / np.maximum(
+                np.maximum(np.abs(x), np.abs(y)), 1e-3 * (1e-30 + np.nanmax(np.abs(x), initial=0))
+            )
+        gap = np.where(np.isfinite(x) == np.isfinite(y), gap, np.inf)
+        return np.nan_to_num(gap, nan=0.0, posinf=np.inf)
+
+    # -- its context -----------------------------------------------------------------------------------------------
+
+    def _at(self, name: str, a: Lanes, b: Lanes, element: tuple[int, ...], position: int) -> Context:
+        mine = side(self.a, self.flat[0], root_of(a, element)), side(self.b, self.flat[1], root_of(b, element))
+        gap = float(self._value_gap(a, b)[element])
+        tolerance = float(np.clip(gap / 10, 2e-6, 1e-3)) if self.by_value else 0.0
+        vouched = self._vouched(position)
+        match(mine[1], mine[0], tolerance, vouched)
+        match(mine[0], mine[1], tolerance)
+        context = Context(*mine, name, element, self.by_value, self._repaired(name, a, element, max(tolerance, 1e-6)))
+        context.front_a, context.front_b = ([Node(s, n) for n in s.frontier()] for s in mine)
+        context.missing, context.extra = _only(*mine), _only(mine[1], mine[0])
+        return context
+
+    def _vouched(self, position: int) -> np.ndarray | None:
+        """Words of A behind outputs on which both agree everywhere: what B computes for those is right."""
+        roots: list[np.ndarray] = []
+        for at, (a, b) in enumerate(zip(self.a.outputs.values(), self.b.outputs.values(), strict=False)):
+            agree = (
+                self._value_gap(a, b).max(initial=0) <= _noise(a) if self.by_value else not self._word_gap(a, b).any()
+            )
+            if at != position and agree:
+                roots.append(np.unique(a.planes["node"]))  # type: ignore[index]
+        if not roots:
+            return None
+        flags = cone(self.a, np.concatenate(roots))
+        return self.flat[0].words[flags]
+
+    def _repaired(self, name: str, a: Lanes, element: tuple[int, ...], tolerance: float):  # noqa: ANN202
+        position = list(self.a.outputs).index(name)
+
+        def repaired(program: Program) -> bool:
+            again = trace(program, self.inputs_b, self.seed)
+            b = list(again.outputs.values())[position]
+            gap = self._value_gap(a, b)
+            return (
+                bool((gap <= max(_noise(a), tolerance)).mean() > 0.99)
+                if self.by_value
+                else not self._word_gap(a, b).any()
+            )
+
+        return repaired
+
+
+def _noise(lanes: Lanes) -> float:
+    """Relative distance of two right answers in a dtype."""
+    return {"f64": 1e-12, "f32": 1e-5, "f16": 4e-3, "bf16": 3e-2}.get(
+        lanes.dtype.name, 0.0 if lanes.dtype.is_integer else 1e-1
+    )
+
+
+def _only(mine: Side, other: Side) -> list[Node]:
+    """Input elements in one cone and not in the other."""
+    known = other.words[other.cone & other.leaf]
+    flags = mine.leaf & ~mine.literal & ~np.isin(mine.words, known)
+    return [n for n in nodes(mine, flags) if n.name == "input"]
+
+
+def _distance(c: Context) -> tuple[int, int]:
+    """How far apart the cones are: elements first, then operations."""
+    return len(c.missing) + len(c.extra), int(c.a.bad.sum() + c.b.bad.sum())
+
+
+__all__ = ["Columns", "Trace", "explain"]

@@ -1,0 +1,80 @@
+"""What a rule sees and what it says: Context (two sides at one output element) and Explanation.
+
+Gives the vocabulary that the rules share.  Holds no rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from equivalence.divergence.cone import Side
+from equivalence.divergence.node import Node
+from equivalence.verdicts import Divergence
+from lowering.errors import UNKNOWN_SPAN, Span
+from lowering.ir.program import Program
+
+KINDS = (
+    "mask", "constant", "index", "cast", "accumulator", "missing-term", "order", "eps", "function", "nan",
+    "padding", "dtype", "other",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation(Divergence):
+    """A Divergence with its kind, one of KINDS."""
+
+    kind: str = "other"
+
+
+@dataclass(eq=False, slots=True)
+class Context:
+    """Both sides at output ``name``[``element``].  ``repaired(program)`` says whether a changed B agrees with A there."""
+
+    a: Side
+    b: Side
+    name: str
+    element: tuple[int, ...]
+    by_value: bool
+    repaired: Callable[[Program], bool]
+    front_a: list[Node] = field(default_factory=list)
+    front_b: list[Node] = field(default_factory=list)
+    missing: list[Node] = field(default_factory=list)  # input elements that only A's result depends on
+    extra: list[Node] = field(default_factory=list)  # input elements that only B's result depends on
+
+    def first_a(self) -> Node | None:
+        return self.front_a[0] if self.front_a else None
+
+    def first_b(self) -> Node | None:
+        return self.front_b[0] if self.front_b else None
+
+    @property
+    def root_a(self) -> Node:
+        return Node(self.a, self.a.root)
+
+    @property
+    def root_b(self) -> Node:
+        return Node(self.b, self.b.root)
+
+
+Rule = Callable[[Context], Explanation | None]
+
+
+def nodes(side: Side, flags: np.ndarray) -> list[Node]:
+    """The lanes of the cone where the flags hold, in order of execution."""
+    return [Node(side, int(n)) for n in np.flatnonzero(side.cone & flags)]
+
+
+def place(span: Span | None) -> Span | None:
+    return None if span is None or span == UNKNOWN_SPAN else span
+
+
+def said(kind: str, a: Span | None, b: Span | None, what: str) -> Explanation:
+    return Explanation(place(a), place(b), what, kind)
+
+
+def number(value: float) -> str:
+    """A constant as one would write it."""
+    return f"{value:.7g}"

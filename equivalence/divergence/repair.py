@@ -1,0 +1,54 @@
+"""Counterfactual runs: B with one number changed; does it then agree with A?
+
+Takes a Context and an edit; gives yes or no.  The program is changed in place and always put back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import combinations_with_replacement
+from math import prod
+from typing import Any
+
+from equivalence.divergence.finding import Context
+from lowering.errors import IrverifyError
+from lowering.ir.program import Op
+
+
+@contextmanager
+def changed(op: Op, **attrs: Any) -> Iterator[None]:
+    """The op with other attributes for the duration."""
+    saved = dict(op.attrs)
+    op.attrs.update(attrs)
+    try:
+        yield
+    finally:
+        op.attrs.clear()
+        op.attrs.update(saved)
+
+
+def agrees(c: Context, op: Op, **attrs: Any) -> bool:
+    """Whether B agrees with A once ``op`` has these attributes; a run that fails does not agree."""
+    with changed(op, **attrs):
+        try:
+            return c.repaired(c.b.trace.program)
+        except IrverifyError:
+            return False
+
+
+def scalar_repairs(c: Context, launch: Op, position: int, value: int) -> bool:
+    """Whether another integer for one launch argument makes the two agree: products of the inputs' extents are tried."""
+    op = c.b.trace.definers.get(launch.operands[position])
+    if op is None or op.name != "constant":
+        return False
+    return any(agrees(c, op, value=candidate) for candidate in _extents(c) if candidate != value)
+
+
+def _extents(c: Context) -> list[int]:
+    """Extents of the inputs and of the output, and what strides they make."""
+    shapes = {v.type.shape for v in c.a.trace.program.body.args} | {v.type.shape for _, v in c.a.trace.program.outputs}
+    strides = {prod(shape[at:]) for shape in shapes for at in range(len(shape) + 1)}
+    extents = {n for shape in shapes for n in shape}
+    pairs = {a * b for a, b in combinations_with_replacement(sorted(extents), 2)}
+    return [*sorted(strides | extents), *sorted(pairs - strides - extents)][:48]

@@ -1,0 +1,442 @@
+"""Rules about which elements reach the result: undefined lanes, masks, indices, lost and overwritten terms.
+
+Each rule takes a Context and gives an Explanation or None; RULES is their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from equivalence.divergence.cone import reached
+from equivalence.divergence.finding import Context, Explanation, Rule, nodes, said
+from equivalence.divergence.index import Fact, conjuncts, facts, margin, suspects
+from equivalence.divergence.node import MOVES, Node
+from equivalence.divergence.repair import scalar_repairs
+from equivalence.divergence.source import argument, line_text
+from equivalence.divergence.trace import BUFFER_BITS, Choice, Stored, Trace
+from lowering.errors import Span
+from lowering.ir.program import Op, Value
+
+# -- helpers ---------------------------------------------------------------------------------------------------------
+
+
+def alloc_span(trace: Trace, number: int) -> Span | None:
+    """Where the buffer was made: the host's own line if a launch got it, since buffers are made on first use."""
+    op = trace.allocs.get(number)
+    if op is None:
+        return None
+    launches = [o for o in trace.program.body.ops if o.name == "launch" and o.span == op.span]
+    for launch in launches:
+        for position, value in enumerate(launch.operands):
+            if _base(trace, value) is op:
+                return argument(launch.span, position, len(launch.operands))
+    return op.span
+
+
+def _base(trace: Trace, value: Value) -> Op | None:
+    op = trace.definers.get(value)
+    while op is not None and op.name == "addptr":
+        op = trace.definers.get(op.operands[0])
+    return op
+
+
+def mask_of(node: Node) -> tuple[Choice, Value] | None:
+    """What a load or select went by, and the SSA value of its condition."""
+    choice, op = node.application.choice, node.op
+    if choice is None or op is None or choice.condition is None:
+        return None
+    return choice, op.operands[0 if node.name == "select" else 1]
+
+
+def masked_off(node: Node) -> bool:
+    """Whether the load's mask is false at this lane."""
+    choice = node.application.choice
+    if node.name != "load" or choice is None or choice.condition is None:
+        return False
+    return not choice.condition.full(choice.condition.data, node.application.shape[0])[node.lane]
+
+
+def _blame(c: Context, node: Node, fact: Fact | None) -> Span:
+    return fact.op.span if fact is not None and fact.op is not None else node.span
+
+
+def undefined(c: Context) -> list[Node]:
+    """Lanes of the cone, in order, that take an undefined lane as it is."""
+    names = _names(c.b.trace)
+    flags = names == "undefined"
+    found = []
+    for application in c.b.trace.log:
+        part = slice(application.first, application.first + application.size)
+        if application.operands and c.b.cone[part].any():
+            hit = reached(application, flags & c.b.cone).ravel() & c.b.cone[part]
+            found.extend(Node(c.b, application.first + int(i)) for i in np.flatnonzero(hit))
+    return found
+
+
+def _names(trace: Trace) -> np.ndarray:
+    return np.repeat(np.array([a.name for a in trace.log]), [a.size for a in trace.log])
+
+
+# -- undefined lanes -------------------------------------------------------------------------------------------------
+
+
+def unwritten(c: Context) -> Explanation | None:
+    """The output element is a lane that nothing ever wrote."""
+    node = c.root_b.source()
+    if node.name != "undefined":
+        return None
+    launch = _writing_launch(c)
+    span = launch.span if launch is not None else node.span
+    grid = f" (grid {tuple(launch.attrs['grid'])})" if launch is not None else ""
+    what = f"B never writes {c.name}{list(c.element)}: no program instance{grid} reaches it, so it is undefined"
+    return said("missing-term", c.root_a.source().span, span, what)
+
+
+def _writing_launch(c: Context) -> Op | None:
+    launches = [s.choice.launch for s in c.b.trace.stores if s.choice.launch is not None]
+    return launches[-1] if launches else next((o for o in c.b.trace.program.body.ops if o.name == "launch"), None)
+
+
+def uninitialised(c: Context) -> Explanation | None:
+    """A buffer's first contents, which nobody set, take part in the result."""
+    for node in undefined(c):
+        number = _buffer(node)
+        if number is not None and number in c.b.trace.allocs:
+            span = alloc_span(c.b.trace, number)
+            verb = "adds to" if node.op is not None and node.op.name == "atomic_rmw" else "reads"
+            what = f"B {verb} memory that was never cleared: its first contents join {c.name}{list(c.element)}"
+            return said("other", c.root_a.source().span, span, what)
+    return None
+
+
+def _buffer(node: Node) -> int | None:
+    """The buffer whose own undefined contents this lane takes; None for masked-off and out-of-bounds lanes."""
+    op = node.op
+    leaf = next(n for operand in node.operands for n in operand if n.name == "undefined")
+    if op is None or leaf.op is None or len(leaf.application.shape) != 2 or leaf.application.shape[0] != 1:
+        return None
+    for number, alloc in node.side.trace.allocs.items():
+        if (
+            leaf.application.shape[1]
+            and alloc.attrs["bytes"] == leaf.application.shape[1] * leaf.application.data.itemsize
+        ):
+            if op.name in ("atomic_rmw", "read") or (node.name == "load" and _address(node) >> BUFFER_BITS == number):
+                if not masked_off(node) and _is_written(node.side.trace, op, number):
+                    return number
+    return None
+
+
+def _is_written(trace: Trace, op: Op, number: int) -> bool:
+    """Whether the atomic or load can be about that buffer: it is no input's."""
+    alloc = trace.allocs[number]
+    inputs = {o.operands[0] for o in trace.program.body.ops if o.name == "write"}
+    return alloc.result not in inputs
+
+
+def _address(node: Node) -> int:
+    choice = node.application.choice
+    assert choice is not None and choice.address is not None
+    return int(choice.address.full(choice.address.data, node.application.shape[0])[node.lane])
+
+
+def masked_undefined(c: Context) -> Explanation | None:
+    """Masked-off lanes of a load without `other` reach the result."""
+    for node in undefined(c):
+        if masked_off(node):
+            what = (
+                f"B's load gives no value to masked-off lanes ({node.span}), and {c.name}{list(c.element)} uses them; "
+                "A's result depends on the elements alone"
+            )
+            return said("mask", c.root_a.source().span, node.span, what)
+    return None
+
+
+def undefined_padding(c: Context) -> Explanation | None:
+    """Padding of unspecified contents reaches an operation."""
+    for node in undefined(c):
+        if node.name in MOVES:
+            user = _first_user(c, node)
+            if user is not None and node.name == "pad":
+                what = f"B's {words(user)} takes in padding whose contents are unspecified; A uses the elements alone"
+                return said("padding", _same_in_a(c, user), user.span, what)
+    return None
+
+
+def _first_user(c: Context, node: Node) -> Node | None:
+    """The first operation in the cone that uses the lane, looking through moves."""
+    flags = np.zeros(c.b.cone.shape, bool)
+    flags[node.number] = True
+    for application in c.b.trace.log:
+        part = slice(application.first, application.first + application.size)
+        if application.first + application.size <= node.number or not application.operands or not c.b.cone[part].any():
+            continue
+        hit = reached(application, flags).ravel() & c.b.cone[part]
+        if hit.any():
+            if application.name not in MOVES:
+                return Node(c.b, application.first + int(np.flatnonzero(hit)[0]))
+            flags[part] |= hit
+    return None
+
+
+def _same_in_a(c: Context, node: Node) -> Span | None:
+    """Where A does the same kind of operation, else where its result is made."""
+    for other in nodes(c.a, np.ones(c.a.cone.shape, bool)):
+        if other.fn == node.fn:
+            return other.span
+    return c.root_a.source().span
+
+
+# -- elements read ---------------------------------------------------------------------------------------------------
+
+
+def too_much(c: Context) -> Explanation | None:
+    """B's result depends on elements that A's does not, and lacks none: a mask lets them through."""
+    if c.missing or not (c.extra or _out_of_bounds(c)):
+        return None
+    loads = [n for n in nodes(c.b, c.b.cone) if n.name == "load" and n.source().number in {e.number for e in c.extra}]
+    loads = sorted([*loads, *_out_of_bounds(c)], key=lambda n: n.number)
+    selects = _selects_over(c, [e.number for e in c.extra])
+    found = _least_margin(c, selects) or (_least_margin(c, loads[:1]) if loads else None)
+    if found is None and not loads:
+        return None
+    node, fact = found or (loads[0], None)
+    what = c.extra[0].element() if c.extra else "a lane outside its buffer"
+    sentence = f"B's mask lets {what} into {c.name}{list(c.element)}, which A leaves out: {_condition(node, fact)}"
+    return said("mask", _mask_in_a(c), _blame(c, node, fact), sentence)
+
+
+def _out_of_bounds(c: Context) -> list[Node]:
+    return [n for n in undefined(c) if n.name == "load" and not masked_off(n)]
+
+
+def _condition(node: Node, fact: Fact | None) -> str:
+    if fact is None or fact.op is None:
+        return f"the load at {node.span} has no mask against it"
+    values = f", here {fact.operands[0]} against {fact.operands[1]}" if len(fact.operands) == 2 else ""
+    return f"`{line_text(fact.op.span) or fact.op.name}`{values}"
+
+
+def _selects_over(c: Context, numbers: list[int]) -> list[Node]:
+    """Selects of the cone that took a side computed from these lanes."""
+    flags = np.zeros(c.b.cone.shape, bool)
+    flags[numbers] = True
+    found = []
+    for application in c.b.trace.log:
+        part = slice(application.first, application.first + application.size)
+        hit = reached(application, flags).ravel() if application.operands else np.zeros(application.size, bool)
+        flags[part] |= hit
+        if application.name == "select" and application.choice is not None:
+            found.extend(Node(c.b, application.first + int(i)) for i in np.flatnonzero(hit & c.b.cone[part]))
+    return found
+
+
+def _least_margin(c: Context, candidates: list[Node]) -> tuple[Node, Fact] | None:
+    """The comparison nearest to turning over: the one that is off by little is the one that is off."""
+    best: tuple[int, Node, Fact] | None = None
+    for node in candidates:
+        for fact in _conjuncts(c, node):
+            if fact.op is not None and (best is None or margin(fact) < best[0]):
+                best = (margin(fact), node, fact)
+    return None if best is None else (best[1], best[2])
+
+
+def _conjuncts(c: Context, node: Node) -> list[Fact]:
+    held = mask_of(node)
+    return [] if held is None else conjuncts(c.b.trace, *held, _own_lane(node))
+
+
+def _own_lane(node: Node) -> tuple[int, ...]:
+    return node.lane
+
+
+def _mask_in_a(c: Context) -> Span | None:
+    for node in nodes(c.a, c.a.cone):
+        if node.name == "select" or node.name == "load":
+            return node.span
+    return c.root_a.source().span
+
+
+def too_little(c: Context) -> Explanation | None:
+    """A's result depends on elements that a select or mask of B throws away."""
+    if not c.missing or c.extra:
+        return None
+    tainted = _forward(c, _in_b(c))
+    for node in nodes(c.b, c.b.cone):
+        choice = node.application.choice
+        if node.name == "select" and choice is not None and choice.rejected is not None:
+            rejected = int(np.broadcast_to(choice.rejected, node.application.shape)[node.lane])
+            if tainted[rejected]:
+                return _strict(c, node)
+    return None
+
+
+def _strict(c: Context, node: Node) -> Explanation:
+    false = [f for f in _conjuncts(c, node) if not f.value]
+    fact = min(false, key=margin, default=None)
+    sentence = (
+        f"B's mask keeps {c.missing[0].element()} out of {c.name}{list(c.element)}, which A lets in: "
+        f"{_condition(node, fact)}"
+    )
+    return said("mask", c.missing[0].span if False else _mask_in_a(c), _blame(c, node, fact), sentence)
+
+
+def _in_b(c: Context) -> np.ndarray:
+    """B's lanes that hold the elements B's result lacks."""
+    wanted = np.isin(c.b.words, [c.a.words[n.number] for n in c.missing])
+    return wanted & (_names(c.b.trace) == "input")
+
+
+def _forward(c: Context, flags: np.ndarray) -> np.ndarray:
+    """All lanes of B computed from the flagged ones."""
+    flags = flags.copy()
+    for application in c.b.trace.log:
+        if application.operands:
+            part = slice(application.first, application.first + application.size)
+            flags[part] |= reached(application, flags).ravel()
+    return flags
+
+
+def overwritten(c: Context) -> Explanation | None:
+    """The missing terms were computed, and then replaced instead of added to."""
+    first = c.first_b()
+    if not c.missing or first is None:
+        return None
+    tainted = _forward(c, _in_b(c))
+    store = _lost_store(c, tainted)
+    if store is not None:
+        what = f"B computes the terms of {c.missing[0].element()} but this store is overwritten by another instance's"
+        return said("accumulator", c.root_a.source().span, store.op.span, f"{what}; A adds them up")
+    for node in c.front_b:
+        if _lost_turn(c, node, tainted):
+            what = (
+                f"B's {words(node)} replaces what the turn before left, so {c.missing[0].element()} is lost; A adds up"
+            )
+            return said("accumulator", _same_in_a(c, node), node.span, what)
+    return None
+
+
+def _lost_store(c: Context, tainted: np.ndarray) -> Stored | None:
+    own = {n.number for n in c.root_b.chain()}
+    for last in c.b.trace.stores:
+        hit = last.inside & np.isin(last.nodes, list(own))
+        if hit.any():
+            address = last.address[hit][0]
+            for store in c.b.trace.stores:
+                lost = store.inside & (store.address == address) & tainted[store.nodes]
+                if (lost & ~np.isin(store.nodes, list(own))).any():
+                    return store
+    return None
+
+
+def _lost_turn(c: Context, node: Node, tainted: np.ndarray) -> bool:
+    for application in c.b.trace.log:
+        if application.op is node.op and application is not node.application and application.operands:
+            part = slice(application.first, application.first + application.size)
+            if tainted[part].any() and not c.b.cone[part].any():
+                return True
+    return False
+
+
+def never_reached(c: Context) -> Explanation | None:
+    """Some elements of an input that B does use are never read on the way: the loop or the grid ends early."""
+    if not c.missing or c.extra:
+        return None
+    label = c.missing[0].application.label
+    partial = any(n.application.label == label for n in nodes(c.b, c.b.leaf) if n.name == "input")
+    first = c.first_b()
+    if not partial or first is None or first.op is None or _forward(c, _in_b(c))[_compute(c)].any():
+        return None
+    loop = _enclosing(c.b.trace, first.op)
+    if loop is None:
+        return None
+    what = f"B's loop ends before {c.missing[0].element()}, which A's result includes: `{line_text(loop.span)}`"
+    return said("missing-term", _same_in_a(c, first), loop.span, what)
+
+
+def _compute(c: Context) -> np.ndarray:
+    """Lanes that some arithmetic made."""
+    return ~np.isin(_names(c.b.trace), [*MOVES, "input", "literal", "undefined"])
+
+
+def _enclosing(trace: Trace, op: Op) -> Op | None:
+    """The innermost loop around an op."""
+    found = [
+        o
+        for o in trace.program.walk()
+        if o.name in ("for", "while") and any(i is op for r in o.regions for i in r.walk())
+    ]
+    return found[-1] if found else None
+
+
+def wrong_index(c: Context) -> Explanation | None:
+    """Each side reads elements that the other does not: an address is off."""
+    if not (c.missing and c.extra):
+        return None
+    extra = {n.number for n in c.extra}
+    reads = [n for n in nodes(c.b, c.b.cone) if n.application.choice is not None and n.name != "select"]
+    wrong = [n for n in reads if n.source().number in extra]
+    right = [n for n in reads if n.source().name == "input" and n.source().number not in extra]
+    if not wrong:
+        return None
+    span = _index_span(c, wrong, right)
+    kind = "padding" if any(n.name == "pad" for n in nodes(c.a, c.a.cone)) else "index"
+    lacking = next((m for m in c.missing if m.application.label == c.extra[0].application.label), c.missing[0])
+    what = f"for {c.name}{list(c.element)} B reads {c.extra[0].element()} where A reads {lacking.element()}"
+    return said(kind, _read_in_a(c, lacking), span, what)
+
+
+def _read_in_a(c: Context, leaf: Node) -> Span | None:
+    for node in nodes(c.a, c.a.cone):
+        if (
+            node.number != leaf.number
+            and node.operands
+            and any(leaf.number == n.number for o in node.operands for n in o)
+        ):
+            return node.span
+    return c.root_a.source().span
+
+
+def _facts(node: Node) -> dict[Value, Fact]:
+    choice, op = node.application.choice, node.op
+    if choice is None or op is None or choice.address is None:
+        return {}
+    return facts(node.side.trace, choice, op.operands[0], _own_lane(node))
+
+
+def _index_span(c: Context, wrong: list[Node], right: list[Node]) -> Span:
+    guilty = suspects(c.b.trace, [_facts(n) for n in wrong], [_facts(n) for n in right])
+    for fact in guilty:
+        if fact.op is None:
+            span = _host_span(c, wrong[0], fact)
+            if span is not None:
+                return span
+    return next((f.op.span for f in guilty if f.op is not None), wrong[0].span)
+
+
+def _host_span(c: Context, node: Node, fact: Fact) -> Span | None:
+    """The launch argument, if another value for it alone makes the two agree."""
+    choice = node.application.choice
+    launch = choice.launch if choice is not None else None
+    if launch is None:
+        return None
+    params = c.b.trace.program.kernels[launch.attrs["kernel"]].params
+    if fact.value_of not in params:
+        return None
+    position = params.index(fact.value_of)
+    if not scalar_repairs(c, launch, position, fact.value):
+        return None
+    return argument(launch.span, position, len(launch.operands))
+
+
+def words(node: Node) -> str:
+    """The operation in words."""
+    names = {"reduce add": "sum", "reduce max": "maximum", "reduce min": "minimum", "dot": "matrix product"}
+    return names.get(node.fn, node.fn.removeprefix("math "))
+
+
+RULES: list[Rule] = [
+    unwritten, uninitialised, masked_undefined, undefined_padding, too_much, too_little, overwritten, never_reached,
+    wrong_index,
+]  # fmt: skip

@@ -1,0 +1,77 @@
+"""Rules about the outputs as a whole: their dtypes and shapes, and inputs that only one side overwrites.
+
+Takes two Traces; gives an Explanation or None.
+"""
+
+from __future__ import annotations
+
+from equivalence.divergence.finding import Explanation, said
+from equivalence.divergence.rules_memory import alloc_span
+from equivalence.divergence.source import argument
+from equivalence.divergence.trace import BUFFER_BITS, Trace
+from lowering.errors import Span
+from lowering.ir.program import Op, Value
+
+
+def explain(a: Trace, b: Trace) -> Explanation | None:
+    """A structural difference, which no input is needed to see."""
+    return _types(a, b) or _overwritten_input(a, b)
+
+
+def _types(a: Trace, b: Trace) -> Explanation | None:
+    for (name, mine), (other, theirs) in zip(a.outputs.items(), b.outputs.items(), strict=False):
+        if mine.dtype is not theirs.dtype or mine.shape != theirs.shape:
+            dtype = mine.dtype is not theirs.dtype
+            what = f"output {name} is {mine.dtype}{list(mine.shape)} in A and {theirs.dtype}{list(theirs.shape)} in B"
+            return said("dtype" if dtype else "other", _made(a, name), _made(b, other), what)
+    return None
+
+
+def _made(trace: Trace, name: str) -> Span | None:
+    """Where an output's memory was made, or its value."""
+    value = dict(trace.program.outputs)[name]
+    op = trace.definers.get(value)
+    if op is not None and op.name == "read":
+        buffer = trace.definers.get(op.operands[0])
+        number = next((n for n, alloc in trace.allocs.items() if alloc is buffer), None)
+        return alloc_span(trace, number) if number is not None else op.span
+    return op.span if op is not None else None
+
+
+def _overwritten_input(a: Trace, b: Trace) -> Explanation | None:
+    mine, theirs = _overwrites(a), _overwrites(b)
+    for name, span in theirs.items():
+        if name not in mine:
+            what = f"B writes over its input {name}, which A leaves as it was"
+            return said("other", _made(a, next(iter(a.outputs))), span, what)
+    return None
+
+
+def _overwrites(trace: Trace) -> dict[str, Span]:
+    """Inputs that a kernel stores into (with the launch that does) or that come back changed."""
+    inputs = {v: n for v, n in zip(trace.program.body.args, trace.program.input_names, strict=True)}
+    held = {
+        o.operands[0]: inputs[o.operands[1]]
+        for o in trace.program.body.ops
+        if o.name == "write" and o.operands[1] in inputs
+    }
+    found = {name.removeprefix("written:"): UNWRITTEN for name in trace.outputs if name.startswith("written:")}
+    for store in trace.stores:
+        if store.inside.any() and store.choice.launch is not None:
+            alloc = trace.allocs.get(int(store.address[store.inside][0]) >> BUFFER_BITS)
+            if alloc is not None and alloc.result in held:
+                found[held[alloc.result]] = _pointer(trace, store.choice.launch, alloc.result)
+    return found
+
+
+UNWRITTEN = Span()
+
+
+def _pointer(trace: Trace, launch: Op, buffer: Value) -> Span:
+    """The launch's own argument for a buffer."""
+    for position, value in reversed(list(enumerate(launch.operands))):
+        op = trace.definers.get(value)
+        if op is not None and op.name == "addptr" and op.operands[0] is buffer:
+            span = argument(launch.span, position, len(launch.operands))
+            return span if span.line >= launch.span.line else launch.span
+    return launch.span

@@ -1,0 +1,270 @@
+"""Runs a program and keeps where every lane came from: each value's lanes are numbered, each application is logged.
+
+Takes a Program and inputs; gives Trace: applications with the numbers of their operands' lanes, stores, outputs.
+Must not compare anything (cone.py) nor judge (the rules).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from equivalence.evaluator import Lanes, Limits, Machine
+from equivalence.evaluator.lanes import FLOAT_DATA, Planes
+from equivalence.evaluator.machine import Frame
+from equivalence.interpretations.base import Interpretation, Site
+from equivalence.interpretations.depends import Depends
+from equivalence.interpretations.exact import Exact
+from equivalence.interpretations.reassociated import Reassociated
+from lowering.ir.program import Op, Program, Value
+
+NODE = "node"
+#: Ops that only choose or move lanes, but whose choice may be the bug: their results get numbers of their own.
+READS = frozenset(("load", "read", "gather", "slice", "dynamic_slice", "select", "pad", "dynamic_update_slice"))
+BUFFER_BITS = 40  # an address names its buffer in the bits above
+
+
+@dataclass(eq=False, slots=True)
+class Choice:
+    """What an executed load, store or select went by: address and condition lanes, and the index values behind them."""
+
+    address: Lanes | None
+    condition: Lanes | None
+    values: dict[Value, Lanes]
+    launch: Op | None
+    rejected: np.ndarray | None = None  # lane numbers of what a select did not take
+
+
+@dataclass(eq=False, slots=True)
+class Application:
+    """One executed operation: ``first`` is the number of its first lane, ``operands`` the numbers of what it used."""
+
+    op: Op | None
+    name: str
+    attrs: dict[str, Any]
+    first: int
+    shape: tuple[int, ...]
+    planes: Planes
+    data: np.ndarray
+    operands: list[np.ndarray]
+    label: str = ""  # the input's name
+    choice: Choice | None = None
+
+    @property
+    def size(self) -> int:
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    @property
+    def numbers(self) -> np.ndarray:
+        return np.arange(self.first, self.first + self.size, dtype=np.int64).reshape(self.shape)
+
+
+@dataclass(eq=False, slots=True)
+class Stored:
+    """One executed store: addresses, the lanes that were written, and their numbers."""
+
+    op: Op
+    address: np.ndarray
+    inside: np.ndarray
+    nodes: np.ndarray
+    choice: Choice
+
+
+class Numbered(Interpretation):
+    """Several interpretations as one, with a plane of lane numbers; logs every application."""
+
+    name = "numbered"
+
+    def __init__(self, inner: Sequence[Interpretation]) -> None:
+        self.inner = inner
+        self.planes = {NODE: np.dtype(np.int64)}
+        for interpretation in inner:
+            self.planes |= interpretation.planes
+        self.log: list[Application] = []
+        self.count = 0
+        self.op: Op | None = None  # being executed
+
+    def keep(
+        self, name: str, attrs: dict[str, Any], planes: Planes, data: np.ndarray, operands: list[np.ndarray]
+    ) -> Application:
+        planes = {plane: array for plane, array in planes.items() if plane != NODE}
+        shape = np.broadcast_shapes(data.shape, *(array.shape for array in planes.values()))
+        application = Application(self.op, name, attrs, self.count, shape, planes, data, operands)
+        self.log.append(application)
+        self.count += application.size
+        return application
+
+    def _given(self, name: str, planes: list[Planes], data: np.ndarray, label: str = "") -> Planes:
+        merged = {plane: array for one in planes for plane, array in one.items()}
+        application = self.keep(name, {}, merged, data, [])
+        application.label = label
+        return {**merged, NODE: application.numbers}
+
+    def literal(self, data: np.ndarray, lanes: Lanes) -> Planes:
+        return self._given("literal", [i.literal(data, lanes) for i in self.inner], data)
+
+    def atom(self, name: str, index: np.ndarray, lanes: Lanes) -> Planes:
+        return self._given("input", [i.atom(name, index, lanes) for i in self.inner], lanes.data, name)
+
+    def undefined(self, first: int, lanes: Lanes) -> Planes:
+        return self._given("undefined", [i.undefined(first, lanes) for i in self.inner], lanes.data)
+
+    def apply(self, site: Site, out: Lanes, args: Sequence[Lanes]) -> Planes:
+        merged: Planes = {}
+        for interpretation in self.inner:
+            merged |= interpretation.apply(site, out, args)
+        application = self.keep(site.name, site.attrs, merged, out.data, [_numbers(a) for a in args])
+        return {**merged, NODE: application.numbers}
+
+    def several(self, site: Site, outs: Sequence[Lanes], args: Sequence[Lanes], extra: Any = None) -> list[Planes]:
+        merged: list[Planes] = [{} for _ in outs]
+        for interpretation in self.inner:
+            for mine, planes in zip(merged, interpretation.several(site, outs, args, extra), strict=True):
+                mine |= planes
+        operands = [_numbers(a) for a in args]
+        kept = [self.keep(site.name, site.attrs, p, o.data, operands) for p, o in zip(merged, outs, strict=True)]
+        return [{**planes, NODE: k.numbers} for planes, k in zip(merged, kept, strict=True)]
+
+
+def _numbers(lanes: Lanes) -> np.ndarray:
+    assert lanes.planes is not None
+    return lanes.planes[NODE]
+
+
+@dataclass(eq=False, slots=True)
+class Trace:
+    """A run.  ``outputs`` are Lanes with planes; ``definers`` the op of each SSA value; ``arguments`` what a
+    kernel's parameter is at a launch; ``allocs`` the op that made each buffer number."""
+
+    program: Program
+    log: list[Application]
+    count: int
+    outputs: dict[str, Lanes]
+    stores: list[Stored]
+    allocs: dict[int, Op]
+    definers: dict[Value, Op]
+    order: dict[int, int] = field(default_factory=dict)  # id(op) -> textual position
+
+    def application(self, number: int) -> Application:
+        """The application that made lane ``number``."""
+        low, high = 0, len(self.log)
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if self.log[middle].first <= number else (low, middle)
+        return self.log[low]
+
+
+class TracingMachine(Machine):
+    """A Machine that tells its Numbered interpretation which op runs, and notes what loads and selects went by."""
+
+    def __init__(self, program: Program, numbered: Numbered, limits: Limits | None = None) -> None:
+        super().__init__(program, [numbered], limits=limits or Limits())
+        self.numbered = numbered
+        self.latest: dict[Value, Lanes] = {}
+        self.stores: list[Stored] = []
+        self.allocs: dict[int, Op] = {}
+        self.launch: Op | None = None
+        self.definers = {value: op for op in program.walk() for value in op.results}
+        self._behind: dict[tuple[Value, ...], list[Value]] = {}
+
+    def op(self, frame: Frame, op: Op) -> None:
+        outer, self.numbered.op = self.numbered.op, op
+        if op.name == "launch":
+            self.launch = op
+        if op.name == "store":
+            self._stored(frame, op)
+        operands = [frame.values[v] for v in op.operands] if op.name in READS else []
+        super().op(frame, op)
+        for value in op.results:
+            self._made(frame, op, value, operands)
+        self.numbered.op = outer
+
+    def _made(self, frame: Frame, op: Op, value: Value, operands: Sequence[Lanes]) -> None:
+        lanes = frame.values[value]
+        if op.name == "alloc":
+            self.allocs[int(lanes.data[0]) >> BUFFER_BITS] = op
+        if lanes.planes is None:
+            self.latest[value] = lanes
+        elif op.name in READS and not (op.name == "select" and operands[0].taint == FLOAT_DATA):
+            frame.values[value] = self._renumbered(frame, op, lanes, operands)
+
+    def _renumbered(self, frame: Frame, op: Op, lanes: Lanes, operands: Sequence[Lanes]) -> Lanes:
+        assert lanes.planes is not None
+        application = self.numbered.keep(op.name, op.attrs, lanes.planes, lanes.data, [lanes.planes[NODE]])
+        application.choice = self._choice(frame, op, operands)
+        return lanes.replace(planes={**lanes.planes, NODE: application.numbers})
+
+    def _choice(self, frame: Frame, op: Op, operands: Sequence[Lanes]) -> Choice:
+        if op.name == "load":
+            mask = operands[1] if len(operands) > 1 else None
+            return Choice(operands[0], mask, self._snapshot(frame, op.operands[:2]), self._within(frame))
+        if op.name != "select":
+            return Choice(None, None, self._snapshot(frame, op.operands[1:]), self._within(frame))
+        made = Choice(None, operands[0], self._snapshot(frame, op.operands[:1]), self._within(frame))
+        if operands[1].planes is not None and operands[2].planes is not None:
+            made.rejected = np.where(operands[0].data, _numbers(operands[2]), _numbers(operands[1]))
+        return made
+
+    def _within(self, frame: Frame) -> Op | None:
+        return self.launch if frame.instance is not None else None
+
+    def _stored(self, frame: Frame, op: Op) -> None:
+        address, value, *mask = (frame.values[v] for v in op.operands)
+        parts = [address.data, *(m.data for m in mask)]
+        if value.planes is None:
+            return
+        parts.append(_numbers(value))
+        if frame.active is not None:
+            parts.append(frame.active.reshape(-1, *([1] * len(address.shape))))
+        shape = np.broadcast_shapes((1, *address.shape), *(p.shape for p in parts))
+        inside = np.ones(shape, bool)
+        for part in [*(m.data for m in mask), *parts[len(mask) + 2 :]]:
+            inside &= part
+        choice = Choice(
+            address,
+            mask[0] if mask else None,
+            self._snapshot(frame, [op.operands[0], *op.operands[2:]]),
+            self._within(frame),
+        )
+        self.stores.append(
+            Stored(op, np.broadcast_to(address.data, shape), inside, np.broadcast_to(_numbers(value), shape), choice)
+        )
+
+    def _snapshot(self, frame: Frame, roots: Sequence[Value]) -> dict[Value, Lanes]:
+        """The index values from which ``roots`` were computed, as they are now."""
+        found = {}
+        for value in self._closure(tuple(roots)):
+            lanes = frame.values.get(value) or self.latest.get(value)
+            if lanes is not None:
+                found[value] = lanes
+        return found
+
+    def _closure(self, roots: tuple[Value, ...]) -> list[Value]:
+        if roots not in self._behind:
+            seen: dict[Value, None] = {}
+            waiting = list(roots)
+            while waiting:
+                value = waiting.pop()
+                if value in seen:
+                    continue
+                seen[value] = None
+                op = self.definers.get(value)
+                if op is not None and not op.regions and value.type.dtype.is_integer:
+                    waiting.extend(v for v in op.operands if v.type.dtype.is_integer)
+            self._behind[roots] = list(seen)
+        return self._behind[roots]
+
+
+def trace(program: Program, inputs: Mapping[str, np.ndarray], seed: int) -> Trace:
+    """Runs ``program`` with every lane numbered."""
+    numbered = Numbered([Exact(seed), Reassociated(seed), Depends()])
+    machine = TracingMachine(program, numbered)
+    outcome = machine.run(inputs)
+    outputs = {name: machine.lift(lanes) for name, lanes in outcome.outputs.items()}
+    order = {id(op): position for position, op in enumerate(program.walk())}
+    return Trace(
+        program, numbered.log, numbered.count, outputs, machine.stores, machine.allocs, machine.definers, order
+    )
