@@ -47,6 +47,10 @@ class Recorder(Protocol):
     ) -> None: ...
 
 
+#: Integer operations whose words are sums in the ring: their value may have wrapped, so a widening must see it.
+_RING = frozenset({"add", "sub", "mul", "neg", "bitcast", "dot"})
+
+
 @dataclass(slots=True)
 class Limits:
     """``lanes``: lanes held per value in one chunk of program instances; ``steps``: executed ops before giving up."""
@@ -197,7 +201,7 @@ class Machine:
         full = np.ascontiguousarray(data).astype(dt.numpy, copy=False).reshape(1, *shape)
         index = np.arange(full.size, dtype=np.int64).reshape(full.shape)
         taint = FLOAT_DATA if dt.is_float else INTEGER_DATA
-        lanes = Lanes(dt, shape, full, None, taint=taint, literal=NONE)
+        lanes = Lanes(dt, shape, full, None, taint=taint, literal=NONE, fits=None if dt.is_float else dt)
         return lanes.replace(planes=self.planes(lambda i: i.atom(name, index, lanes)))
 
     def literal(self, data: np.ndarray, dt: DType, shape: tuple[int, ...]) -> Lanes:
@@ -209,13 +213,15 @@ class Machine:
         """Lanes with planes: index integers become literals."""
         if lanes.planes is not None:
             return lanes
-        return lanes.replace(planes=self.planes(lambda i: i.literal(lanes.data, lanes)), literal=ALL)
+        fits = lanes.fits if lanes.dtype.is_float else lanes.dtype
+        return lanes.replace(planes=self.planes(lambda i: i.literal(lanes.data, lanes)), literal=ALL, fits=fits)
 
     def undefined(self, dt: DType, shape: tuple[int, ...], batch: int = 1) -> Lanes:
         """Fresh undefined lanes; their concrete value is the limits' fill, which nothing may rely on."""
         fill = self.limits.undefined_fill if dt.is_float else int(np.nan_to_num(self.limits.undefined_fill)) & 0x7F
         data = np.full((batch, *shape), fill).astype(dt.numpy)
-        lanes = Lanes(dt, shape, data, None, taint=FLOAT_DATA, literal=NONE)
+        fits = None if dt.is_float else dt
+        lanes = Lanes(dt, shape, data, None, taint=FLOAT_DATA, literal=NONE, fits=fits)
         first = self.undefined_count
         self.undefined_count += max(1, lanes.data.size)
         return lanes.replace(planes=self.planes(lambda i: i.undefined(first, lanes)))
@@ -247,20 +253,24 @@ class Machine:
         literals = [a.literal for a in lifted]
         # A literal operand may absorb the other one (0 * x, -inf + x): then some lanes are literals.
         literal = ALL if min(literals) == ALL else NONE if max(literals) == NONE else SOME
-        out = out.replace(literal=literal, fits=self._fits(op, out, lifted), product=self._is_product(op, lifted))
+        out = out.replace(literal=literal, fits=self._fits(op, out, lifted), product=self._is_product(frame, op, lifted))
         site = self.site(frame, op)
         out = out.replace(freedoms=union(lifted) | self._freedom(frame, op, site, out, lifted))
         return out.replace(planes=self.planes(lambda i: i.apply(site, out, lifted)))
 
     @staticmethod
     def _fits(op: Op, out: Lanes, operands: Sequence[Lanes]) -> DType | None:
+        if not out.dtype.is_float:
+            return None if op.name in _RING else out.dtype
         if op.name == "cast" and lossless(operands[0], out, Site("cast", op.attrs)):
             return operands[0].fits or operands[0].dtype
         return None
 
     @staticmethod
-    def _is_product(op: Op, operands: Sequence[Lanes]) -> bool:
-        return op.results[0].type.dtype.is_float and (op.name == "mul" or (op.name == "neg" and operands[0].product))
+    def _is_product(frame: Frame, op: Op, operands: Sequence[Lanes]) -> bool:
+        if not frame.contract or not op.results[0].type.dtype.is_float:
+            return False
+        return op.name == "mul" or (op.name == "neg" and operands[0].product)
 
     def _freedom(self, frame: Frame, op: Op, site: Site, out: Lanes, operands: Sequence[Lanes]) -> int:
         if not out.dtype.is_float:

@@ -147,7 +147,7 @@ class Exact(Hashed):
 
     def op_cast(self, site: Site, out: Lanes, a: Lanes) -> Planes:
         """Lossless float widening, and rounding back to a format that held the value, are the identity."""
-        if lossless(a, out, site):
+        if lossless(a, out, site) or self.same_integer(a, out):
             return self.give(self.word(a))
         return self.generic(site, out, a, text=self.cast_text(site, out, a))
 
@@ -190,10 +190,11 @@ class Exact(Hashed):
     def multi_reduce(self, site: Site, outs: Sequence[Lanes], args: Sequence[Lanes], extra: Any) -> list[Planes]:
         """argmax pairs: the value is that of a max; the index a function of all values, places and indices."""
         axis, combine = site.attrs["axis"] + 1, site.attrs["combine"]
-        full = [self.full_axis(self.word(a), args[0].shape, axis) for a in args]
+        values, indices = (self.full_axis(self.word(a), args[0].shape, axis) for a in args)
         text = f"{combine} {site.attrs['nan']} {site.attrs['tie'] if site.attrs['tie'] == 'lowest' else site.key}"
-        value = self.unordered_set(text, full[0], axis)
-        index = self.mix(text, self.axis_word(text, full[0], axis), self.axis_word(text + " index", full[1], axis))
+        neutral = self.literal_is(args[0], float("-inf") if combine == "argmax" else float("inf"))
+        value = self.unordered_set(text, values, axis)
+        index = self.extreme_index(text, values, indices, neutral, axis)
         return [self.give(value), self.give(index)]
 
 

@@ -248,8 +248,18 @@ class Hashed(Interpretation):
         if out.dtype.is_float and site.attrs["saturate"]:
             details.append("saturate")
         if a.dtype.is_integer or out.dtype.is_integer:
-            details.append(f"from {a.dtype}")
+            details.append(f"from {a.dtype.kind if a.dtype.is_integer and a.fits is a.dtype else a.dtype}")
         return " ".join(["cast", *details])
+
+    @staticmethod
+    def same_integer(a: Lanes, out: Lanes) -> bool:
+        """Whether an integer conversion keeps every value: to a wider type, of lanes that cannot have wrapped."""
+        if a.dtype.is_float or out.dtype.is_float or out.dtype.kind == "bool" or a.fits is not a.dtype:
+            return False
+        if a.dtype.kind == "bool":
+            return True
+        gained = out.dtype.bits - a.dtype.bits
+        return gained >= 0 and a.dtype.kind == out.dtype.kind or gained > 0 and a.dtype.kind == "uint"
 
     # -- accumulation in an open order: one opaque operation under its key -------------------------------------------
 
@@ -260,6 +270,13 @@ class Hashed(Interpretation):
     def unordered_set(self, text: str, words: Words, axis: int) -> Words:
         """Hash of the multiset along an axis of full extent."""
         return self.mix(text, ring.sum_axis(self.mix(text + " term", words), axis))
+
+    def extreme_index(self, text: str, values: Words, indices: Words, neutral: np.ndarray | None, axis: int) -> Words:
+        """The place of an extremum is a function of the set of (value, index) pairs; neutral literals cannot win."""
+        pairs = self.mix(text + " pair", values, indices)
+        if neutral is not None:
+            pairs = np.where(neutral, np.uint64(0), pairs)
+        return self.mix(text, ring.sum_axis(pairs, axis))
 
     def multi_sort(self, site: Site, outs: Sequence[Lanes], args: Sequence[Lanes], extra: Any) -> list[Planes]:
         """The k-th key is a function of the multiset of keys; what travels along also of the keys' places."""

@@ -39,8 +39,10 @@ class Reassociated(Hashed):
     name = "reassociated"
     plane = "reassociated"
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, fuse: bool = False) -> None:
+        """``fuse``: every product that may be contracted into an addition is (one legal choice of the compiler)."""
         super().__init__(seed)
+        self.fuse = fuse
         self._negation = np.uint64(self.mixer.leaf(tag("negation"), "mask") & int(MASK))
 
     # -- faces ---------------------------------------------------------------------------------------------------
@@ -99,8 +101,16 @@ class Reassociated(Hashed):
     def op_add(self, site: Site, out: Lanes, a: Lanes, b: Lanes) -> Planes:
         if not out.dtype.is_float:
             return self.generic(site, out, a, b, symmetric=True)
+        if self.fuse and (a.product or b.product):
+            a, b = (self.fused(a), b) if a.product else (a, self.fused(b))
         planes = self.accumulate("add", site, out, a, b)
         return self._after_literal(site, out, a, b, planes)
+
+    def fused(self, product: Lanes) -> Lanes:
+        """The product as an fma adds it, unrounded."""
+        words = self.word(product)
+        fused = np.where((words & (KIND | LITERAL)) == 0, self._unrounded(words), words)
+        return product.replace(planes={self.plane: fused}, product=False)
 
     def _after_literal(self, site: Site, out: Lanes, a: Lanes, b: Lanes, planes: Planes) -> Planes:
         """Adding a nonzero finite literal is not accumulation: it closes the face."""
@@ -116,9 +126,18 @@ class Reassociated(Hashed):
                 words = np.where(mask, closed, words)
         return self.give(words)
 
+    def _unrounded(self, words: Words) -> Words:
+        """A product's word inside an fma; that of the negated product is the negated word."""
+        mirrored = self._involution(words)
+        straight = (words & MASK) <= mirrored
+        fused = self.mix("fused product", np.where(straight, words & MASK, mirrored))
+        return np.where(straight, fused, self._involution(fused))
+
     def op_sub(self, site: Site, out: Lanes, a: Lanes, b: Lanes) -> Planes:
         if not out.dtype.is_float:
             return self.generic(site, out, a, b)
+        if self.fuse and b.product and not a.product:
+            b = self.fused(b)
         return self.op_add(site, out, a, self.negated(b))
 
     def negated(self, b: Lanes) -> Lanes:
@@ -151,7 +170,7 @@ class Reassociated(Hashed):
     def op_mul(self, site: Site, out: Lanes, a: Lanes, b: Lanes) -> Planes:
         if not out.dtype.is_float:
             return self.generic(site, out, a, b, symmetric=True)
-        words = self._product(out, ring.mul(self.closed(a), self.closed(b)))
+        words = self._signed_product(out, a, b)
         for factor, other in ((a, b), (b, a)):
             words = self._times_literal(factor, other, words)
         for lanes in (a, b):
@@ -159,6 +178,29 @@ class Reassociated(Hashed):
             if zero is not None:
                 words = np.where(zero, self.literal_word(np.zeros((1,) * words.ndim), out) | LITERAL, words)
         return self.settle(site, out, (a, b), words)
+
+    def _signed_product(self, out: Lanes, a: Lanes, b: Lanes, fused: bool = False) -> Words:
+        """The term a * b; the sign of a negative literal factor is the sign of the product."""
+        (x, sx), (y, sy) = self._magnitude(a), self._magnitude(b)
+        words = self._product(out, ring.mul(self.closed(x), self.closed(y)))
+        words = self._unrounded(words) if fused else words
+        if sx is None and sy is None:
+            return words
+        flip = sx if sy is None else sy if sx is None else sx ^ sy
+        return np.where(flip, self._involution(words), words)
+
+    def _magnitude(self, lanes: Lanes) -> tuple[Lanes, np.ndarray | None]:
+        """(|x| for negative literals, where that changed something)."""
+        literal = self.where_literal(lanes, self.word(lanes))
+        if literal is None:
+            return lanes, None
+        negative = literal & np.signbit(as_float(lanes.data))
+        if not negative.any():
+            return lanes, None
+        with np.errstate(all="ignore"):
+            data = np.where(negative, -lanes.data, lanes.data)
+        words = np.where(negative, self.literal_word(data, lanes) | LITERAL, self.word(lanes))
+        return lanes.replace(data=data, planes={self.plane: words}), negative
 
     def _product(self, out: Lanes, words: Words) -> Words:
         return ring.mul(words, np.uint64(self.mixer.leaf(tag("product"), str(out.dtype))))
@@ -193,10 +235,8 @@ class Reassociated(Hashed):
     def op_fma(self, site: Site, out: Lanes, a: Lanes, b: Lanes, c: Lanes) -> Planes:
         """An explicit fma has one rounding: its product is another term than the rounded one, unless it is exact."""
         exact = product_is_exact(a, b, out)
-        words = self._product(out, ring.mul(self.closed(a), self.closed(b)))
-        if not exact:
-            words = self.mix("fused product", words)
-        product = out.replace(planes={self.plane: words}, literal=NONE)
+        words = self._signed_product(out, a, b, fused=not exact)
+        product = out.replace(planes={self.plane: words}, literal=NONE, product=False)
         return self.settle(site, out, (a, b, c), self.op_add(site, out, product, c)[self.plane])
 
     def op_max(self, site: Site, out: Lanes, a: Lanes, b: Lanes) -> Planes:
@@ -235,6 +275,8 @@ class Reassociated(Hashed):
 
     def op_cast(self, site: Site, out: Lanes, a: Lanes) -> Planes:
         """Lossless widening keeps a term; a sum is closed in the dtype it was added in."""
+        if self.same_integer(a, out):
+            return self.give(self.word(a))
         if not lossless(a, out, site):
             return self.generic(site, out, a, text=self.cast_text(site, out, a))
         words = self.word(a)
@@ -323,12 +365,26 @@ class Reassociated(Hashed):
         words = self._product(out, words)
         if site.attrs["product"] == "fused" and not product_is_exact(a, b, out):
             words = self.mix("fused dot", words)
-        if a.shape[-1] > 1 or acc:
-            words = ring.mul(words, self.term_key("add", out)) | SUM
+        words = self._summed(out, words, self._terms(rows, columns, a, b))
         if not acc:
             return self.give(words)
-        total = out.replace(planes={self.plane: words}, literal=NONE)
+        total = out.replace(planes={self.plane: words}, literal=SOME if (words & LITERAL).any() else NONE)
         return self.accumulate("add", Site("add", {"rounding": "rne"}), out.replace(literal=NONE), total, acc[0])
+
+    @staticmethod
+    def _terms(rows: Words, columns: Words, a: Lanes, b: Lanes) -> np.ndarray | int:
+        """How many products of each sum are not literal zeros."""
+        if a.literal == NONE and b.literal == NONE:
+            return a.shape[-1]
+        return np.matmul((rows != 0).astype(np.float32), (columns != 0).astype(np.float32))
+
+    def _summed(self, out: Lanes, words: Words, terms: np.ndarray | int) -> Words:
+        """A dot's products as a face: one product is that product, none is the literal zero."""
+        many = ring.mul(words, self.term_key("add", out)) | SUM
+        if isinstance(terms, int):
+            return many if terms > 1 else words
+        zero = self.literal_word(np.zeros((1,) * words.ndim), out) | LITERAL
+        return np.where(terms > 1, many, np.where(terms == 1, words, zero))
 
     def _factor(self, site: Site, out: Lanes, x: Lanes) -> Words:
         if not x.dtype.is_float:
@@ -342,11 +398,12 @@ class Reassociated(Hashed):
 
     def multi_reduce(self, site: Site, outs: Sequence[Lanes], args: Sequence[Lanes], extra: Any) -> list[Planes]:
         axis, combine = site.attrs["axis"] + 1, site.attrs["combine"]
-        value = self._folded("max" if combine == "argmax" else "min", self._full(args[0], axis), outs[0], axis)
+        values, indices = self._full(args[0], axis), self._full(args[1], axis)
+        value = self._folded("max" if combine == "argmax" else "min", values, outs[0], axis)
+        neutral = self._neutral("max" if combine == "argmax" else "min", values)
         text = f"{combine} {site.attrs['tie']}"
-        keys = self.axis_word(text, self._sealed(self._full(args[0], axis)), axis)
-        places = self.axis_word(text + " index", self.word(self._full(args[1], axis)), axis)
-        return [self.give(value), self.give(self.mix(text, keys, places))]
+        index = self.extreme_index(text, self._sealed(values), self.word(indices), neutral, axis)
+        return [self.give(value), self.give(index)]
 
     def _full(self, x: Lanes, axis: int) -> Lanes:
         return x.replace(

@@ -55,7 +55,7 @@ class Evidence:
     real_runs: int = 0
     real_mismatch: bool = False
     real_uncomparable: float = 0.0
-    zero_signs: bool = False
+    fused_equal: bool = True
 
     def add_deep(self, run: PairRun, label: str, a: Lanes, b: Lanes) -> Comparison:
         """A run under the fingerprint interpretations."""
@@ -71,6 +71,11 @@ class Evidence:
         self.undefined_b |= bool(comparison.undefined_b.any())
         self.add_test(run, label, comparison)
         return comparison
+
+    def add_fused(self, run: PairRun, a: Lanes, b: Lanes) -> None:
+        """A run in which every contraction that is open is made: a legal choice, so equality there counts."""
+        equal = compare(a, b, ("reassociated",)).equal_words["reassociated"]
+        self.fused_equal = self.fused_equal and equal and paths_equal(run.a, run.b, "reassociated")
 
     def add_test(self, run: PairRun, label: str, comparison: Comparison) -> None:
         """A run that tests values against bounds."""

@@ -97,6 +97,7 @@ class Judge:
             return Report(result.verdict, [result], witness=shown, shapes=self.shapes)
         with self.timed("evaluate"):
             self.deep_runs()
+            self.fused_runs()
         with self.timed("test"):
             self.tests()
         with self.timed("real"):
@@ -155,9 +156,24 @@ class Judge:
         if poisoned:
             self.undefined(run)
         self.notice(run)
+        draws = [sum(event.code == "random-stream" for event in outcome.events) for outcome in (run.a, run.b)]
+        self.real.random |= draws[0] != draws[1]
         for hashed in hashes:
             self.assumptions.update(dict.fromkeys(sorted(hashed.assumed)))
         self.shapes.append(ShapeResult(self.shape_of(pair), self.shape_level(before), "given" if number == 0 else ""))
+
+    def fused_runs(self) -> None:
+        """An explicit fma on one side and an open contraction on the other: all open ones made, a legal choice."""
+        given = self.pairs[0]
+        explicit = any(op.name == "fma" for program in (given.a, given.b) for op in program.walk())
+        if not explicit or all(e.equal["exact"] or e.equal["reassociated"] for e in self.evidence):
+            return
+        for number, pair in enumerate(self.pairs):
+            run = self.runner.run(pair, [Reassociated(self.options.seed + number, fuse=True), Depends()], pair.inputs)
+            for evidence, (_, a, b) in zip(self.evidence, run.outputs(), strict=True):
+                evidence.add_fused(run, a, b)
+        for evidence in self.evidence:
+            evidence.equal["reassociated"] |= evidence.fused_equal
 
     def shape_level(self, before: Sequence[Mapping[str, bool]]) -> Level:
         """What this run alone says of all outputs together, before the weaker levels are tried."""
@@ -193,8 +209,6 @@ class Judge:
         """Events of the evaluator as findings and assumptions."""
         for side, outcome in (("A", run.a), ("B", run.b)):
             for event in outcome.events:
-                if event.code == "random-stream":
-                    self.real.random = True
                 finding = Finding(event.code, f"{side}: {event.what}", event.span)
                 if finding not in self.findings:
                     self.findings.append(finding)
@@ -218,7 +232,7 @@ class Judge:
         self.checks.append(Check("differential tests", not failed, f"{count} inputs, values within both bounds"))
 
     def real_runs(self) -> None:
-        if all(e.witnessed or e.equal["exact"] or e.equal["reassociated"] for e in self.evidence):
+        if all(e.failures or e.equal["exact"] or e.equal["reassociated"] for e in self.evidence):
             return
         realjudge.run(self)
 

@@ -25,6 +25,8 @@ class RealState:
 
 def level(evidence: Evidence, freedoms: Freedoms, real: RealState) -> Verdict:
     """The strongest level that the evidence supports."""
+    if real.random:
+        return Verdict(Level.UNDECIDED, reason="random streams: the two sides draw from generators of their own")
     if evidence.witnessed:
         return _different(evidence)
     if evidence.undefined_a or evidence.undefined_b:
@@ -58,8 +60,6 @@ def _different(evidence: Evidence) -> Verdict:
 
 
 def _weaker(evidence: Evidence, real: RealState) -> Verdict:
-    if real.random:
-        return Verdict(Level.UNDECIDED, reason="random streams")
     if real.available and evidence.real_runs and not evidence.real_mismatch:
         if real.unseen:
             span, outcome = real.unseen[0]

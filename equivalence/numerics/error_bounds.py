@@ -107,7 +107,7 @@ _TORCH: Final[dict[str, Bound]] = {
     name: Bound(2 * seen, source="measured, doubled: torch 2.13 CPU, f32")
     for name, seen in {"rsqrt": 1.5, "sqrt": 0.75, "asinh": 1.6, "acosh": 2.0, "erfc": 0.8, "erfinv": 0.5,
                        "sigmoid": 2.2, "i0e": 5.9, "i1e": 9.8}.items()
-}  # fmt: skip
+} | {"div": Bound(2.0, source="torch CUDA: a * (1 / b) for a number b, two roundings")}  # fmt: skip
 
 _BASIC: Final = frozenset({"add", "sub", "mul", "div", "sqrt", "fma", "rcp", "rem"})
 _EXACT: Final = Bound(0.5, source="IEEE 754-2019 §5.4.1: correctly rounded")
@@ -132,7 +132,7 @@ def _single_or_double(fn: str, dtype: str, implementation: str) -> Bound:
         table = {"cuda": {}, "cuda-fast": _APPROX | _FAST, "triton": _TRITON}[implementation]
         return table[fn] if single and fn in table else _cuda(fn, dtype)
     table = _XLA if implementation == "xla" else _TORCH
-    known = single or (implementation == "torch" and fn in _SLEEF_U10)
+    known = single or (implementation == "torch" and (fn in _SLEEF_U10 or fn == "div"))
     return table[fn] if known and fn in table else _EXACT if fn in _BASIC else NOTHING
 
 

@@ -58,8 +58,8 @@ def div(ctx: Context, self: Any, other: Any, rounding_mode: str | None = None) -
     common = common if common.is_float else ctx.out.dtype
     a, b = ctx.cast_all([self, other], common, opmath(common))
     if ctx.cuda and not isinstance(other, TensorRef) and not _power_of_two(float(other)):
-        # torch's CUDA kernel multiplies by the reciprocal of a Python number, rounded to the computing dtype.
-        return ctx.builder("mul", a, ctx.composites.reciprocal(b))
+        # torch's CUDA kernel multiplies by the reciprocal of a Python number: a division of its own accuracy.
+        return ctx.builder("div", a, b, accuracy="declared", impl="torch")
     return ctx.builder("div", a, b)
 
 

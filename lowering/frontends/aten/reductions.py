@@ -51,12 +51,13 @@ def sum_(ctx: Context, self: Any, dim: Any = None, keepdim: bool = False, dtype:
 
 @aten("mean")
 def mean(ctx: Context, self: Any, dim: Any = None, keepdim: bool = False, dtype: str | None = None) -> Value:
-    """CUDA multiplies the accumulator by 1/n and rounds once; the CPU rounds the sum, then divides."""
+    """CUDA multiplies the accumulator by 1/n (a division of its own accuracy) and rounds once; the CPU rounds the sum."""
     folded = Folded(ctx, _accumulated(ctx, self, dtype), dim)
     result = total(ctx, folded.x, folded.axis)
     b = ctx.builder
     if ctx.cuda:
-        return folded.result(ctx, b("mul", result, b.like(1 / folded.count if folded.count else math.nan, result)))
+        count = b.like(float(folded.count), result)
+        return folded.result(ctx, b("div", result, count, accuracy="declared", impl="torch"))
     result = b.cast(b.cast(result, ctx.out.dtype), result.type.dtype)
     return folded.result(ctx, b("div", result, b.like(float(folded.count), result)))
 
