@@ -18,6 +18,7 @@ def _matmul_kernel(a_ref, b_ref, o_ref):
 
 def matmul(a, b):
     (m, k), n = a.shape, b.shape[1]
+    assert k % BK == 0, "K is a multiple of the tile"
     return pl.pallas_call(
         _matmul_kernel,
         grid=(k // BK,),

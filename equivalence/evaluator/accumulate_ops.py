@@ -78,10 +78,20 @@ def _left_fold(m: Machine, frame: Frame, op: Op, x: Lanes, axis: int) -> Lanes:
 
 
 def _run_region(m: Machine, frame: Frame, op: Op, arguments: Sequence[Lanes]) -> list[Lanes]:
-    region = op.regions[0]
+    """One step of a scalar region on all lanes at once: lanes become instances while it runs."""
+    region, shape = op.regions[0], arguments[0].shape
+    batch = max(a.batch for a in arguments)
+    active, frame.active = frame.active, None
     for value, lanes in zip(region.args, arguments, strict=True):
-        frame.values[value] = lanes
-    return m.block(frame, region)
+        frame.values[value] = lanes.map(lambda a, x=lanes: np.ascontiguousarray(x.full(a, batch)).reshape(-1), ())
+    results = m.block(frame, region)
+    frame.active = active
+    count = batch * int(np.prod(shape))
+
+    def back(a: np.ndarray) -> np.ndarray:
+        return np.broadcast_to(a, (count,)).reshape(batch, *shape)
+
+    return [lanes.map(back, shape) for lanes in results]
 
 
 def _fold_region(m: Machine, frame: Frame, op: Op, x: Sequence[Lanes], axis: int) -> list[Lanes]:

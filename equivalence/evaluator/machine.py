@@ -47,6 +47,8 @@ class Recorder(Protocol):
     ) -> None: ...
 
 
+_PHILOX = frozenset({0xD2511F53, 0xCD9E8D57})
+_MOST_DRAWS = 1 << 16
 #: Integer operations whose words are sums in the ring: their value may have wrapped, so a widening must see it.
 _RING = frozenset({"add", "sub", "mul", "neg", "bitcast", "dot"})
 
@@ -97,6 +99,7 @@ class Outcome:
     events: list[Event]
     path: dict[str, int]
     path_sites: list[Span]
+    draws: set[int] = field(default_factory=set)  # words of counter-based generators, to tell streams apart
 
 
 @dataclass(slots=True)
@@ -112,6 +115,7 @@ class Machine:
     events: dict[tuple[str, Span], Event] = field(default_factory=dict)
     path: dict[str, int] = field(default_factory=dict)
     path_sites: list[Span] = field(default_factory=list)
+    draws: set[int] = field(default_factory=set)
     undefined_count: int = 0
     steps: int = 0
     numbers: dict[int, int] = field(default_factory=dict)  # position of each op in its function
@@ -135,7 +139,7 @@ class Machine:
             frame.values[value] = self.input(name, inputs[name], value.type.dtype, value.type.shape)
         self.block(frame, self.program.body)
         outputs = {name: frame.values[value] for name, value in self.program.outputs}
-        return Outcome(outputs, list(self.events.values()), dict(self.path), list(self.path_sites))
+        return Outcome(outputs, list(self.events.values()), dict(self.path), list(self.path_sites), self.draws)
 
     def block(self, frame: Frame, block: Block) -> list[Lanes]:
         """Runs a block; the operands of its terminator."""
@@ -243,9 +247,17 @@ class Machine:
             return self.merge(operands[0], operands[1], operands[2])
         data = ieee.evaluate(op.name, op.attrs, result.dtype, *operands)
         out = Lanes(result.dtype, result.shape, data, None, taint=max(a.taint for a in operands))
+        if op.name == "mulhi":
+            self.drawn(operands, data)
         if out.taint == INDEX and not result.dtype.is_float and all(a.planes is None for a in operands):
             return out
         return self.interpreted(frame, op, out, operands)
+
+    def drawn(self, operands: Sequence[Lanes], data: np.ndarray) -> None:
+        """Philox multiplies by its own constants (Salmon et al., SC 2011): the words identify the stream."""
+        for operand in operands:
+            if operand.data.size == 1 and int(operand.data.reshape(-1)[0]) & 0xFFFFFFFF in _PHILOX:
+                self.draws.update(np.unique(data)[:_MOST_DRAWS].tolist())
 
     def interpreted(self, frame: Frame, op: Op, out: Lanes, operands: Sequence[Lanes]) -> Lanes:
         """``out`` with planes, freedoms and the static facts that follow from the operands."""

@@ -157,7 +157,7 @@ class Judge:
             self.undefined(run)
         self.notice(run)
         draws = [sum(event.code == "random-stream" for event in outcome.events) for outcome in (run.a, run.b)]
-        self.real.random |= draws[0] != draws[1]
+        self.real.random |= draws[0] != draws[1] or scope.streams_differ(run.a.draws, run.b.draws)
         for hashed in hashes:
             self.assumptions.update(dict.fromkeys(sorted(hashed.assumed)))
         self.shapes.append(ShapeResult(self.shape_of(pair), self.shape_level(before), "given" if number == 0 else ""))

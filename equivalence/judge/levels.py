@@ -25,7 +25,8 @@ class RealState:
 
 def level(evidence: Evidence, freedoms: Freedoms, real: RealState) -> Verdict:
     """The strongest level that the evidence supports."""
-    if real.random:
+    alike = evidence.equal["exact"] or evidence.equal["reassociated"]
+    if real.random and not alike:
         return Verdict(Level.UNDECIDED, reason="random streams: the two sides draw from generators of their own")
     if evidence.witnessed:
         return _different(evidence)

@@ -28,6 +28,13 @@ def assumptions(pairs: Sequence[Pair]) -> list[str]:
     return list(dict.fromkeys(lines))
 
 
+def streams_differ(a: set[int], b: set[int]) -> bool:
+    """Whether two counter-based generators were run at other counters or keys (padding lanes may differ)."""
+    if not a or not b:
+        return bool(a) != bool(b)
+    return len(a & b) < 0.9 * min(len(a), len(b))
+
+
 def divergence(
     pairs: Sequence[Pair], report: Report, position: int | None, evidence: Sequence[Evidence]
 ) -> Divergence | None:
