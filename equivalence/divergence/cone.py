@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from equivalence.divergence.trace import NODE, Application, Trace
+from equivalence.divergence.trace import MARKS, NODE, Application, Trace
 from equivalence.evaluator.lanes import Lanes
 from equivalence.interpretations.hashed import LITERAL
 
+COARSE = 1e-3  # relative distance of one value rounded to 16 bits and not
 _ALONG = ("reduce", "scan", "sort")
 
 
@@ -86,6 +87,7 @@ class Side:
     touch: np.ndarray
     literal: np.ndarray
     leaf: np.ndarray
+    coarse: np.ndarray
     matched: np.ndarray = field(default_factory=lambda: np.zeros(0, bool))
     exonerated: np.ndarray = field(default_factory=lambda: np.zeros(0, bool))
 
@@ -114,26 +116,37 @@ class Columns:
     touch: np.ndarray
     literal: np.ndarray
     leaf: np.ndarray
+    coarse: np.ndarray  # of 16 bits or fewer
 
 
 def columns(trace: Trace, plane: str) -> Columns:
     """Words under ``plane`` without the literal flag, values in f64."""
     words, touch = np.zeros(trace.count, np.uint64), np.zeros(trace.count, np.uint64)
-    values, leaf = np.zeros(trace.count), np.zeros(trace.count, bool)
+    values, leaf, coarse = np.zeros(trace.count), np.zeros(trace.count, bool), np.zeros(trace.count, bool)
     for a in trace.log:
         part = slice(a.first, a.first + a.size)
         words[part] = np.broadcast_to(a.planes[plane], a.shape).ravel()
-        touch[part] = np.broadcast_to(a.planes["touch"], a.shape).ravel()
+        touch[part] = _folded(a)
+        coarse[part] = a.data.dtype.itemsize <= 2
         with np.errstate(all="ignore"):
             values[part] = np.broadcast_to(a.data.astype(np.float64), a.shape).ravel()
         leaf[part] = not a.operands
     literal = (words & LITERAL) != 0
-    return Columns(words & ~LITERAL, values, touch, literal, leaf)
+    return Columns(words & ~LITERAL, values, touch, literal, leaf, coarse)
+
+
+def _folded(a: Application) -> np.ndarray:
+    """The bit sets of touched inputs as one word; 0 for none."""
+    total = np.zeros((1,) * len(a.shape), np.uint64)
+    for mark in MARKS:
+        total = (total ^ a.planes[mark]) * np.uint64(0xFF51AFD7ED558CCD)
+        total = total ^ (total >> np.uint64(33))
+    return np.broadcast_to(total, a.shape).ravel()
 
 
 def side(trace: Trace, flat: Columns, root: int) -> Side:
     """The cone of lane ``root``."""
-    return Side(trace, root, cone(trace, [root]), flat.words, flat.values, flat.touch, flat.literal, flat.leaf)
+    return Side(trace, root, cone(trace, [root]), flat.words, flat.values, flat.touch, flat.literal, flat.leaf, flat.coarse)
 
 
 def root_of(lanes: Lanes, element: tuple[int, ...]) -> int:
@@ -152,7 +165,7 @@ def match(mine: Side, other: Side, tolerance: float, vouched: np.ndarray | None 
         known = np.concatenate([known, vouched])
     mine.matched = mine.cone & (np.isin(mine.words, known) | mine.literal)
     if tolerance:
-        mine.matched |= mine.cone & _same_values(mine, other, tolerance)
+        mine.matched |= _not_by_chance(mine, _same_values(mine, other, tolerance))
     proved = np.flatnonzero(mine.matched & ~mine.leaf & ~mine.literal)
     mine.exonerated = mine.matched | (cone(mine.trace, proved) if proved.size else mine.matched)
 
@@ -161,7 +174,7 @@ def _same_values(mine: Side, other: Side, tolerance: float) -> np.ndarray:
     """Lanes with a value that ``other`` computes from the same inputs, up to ``tolerance`` (relative)."""
     result = np.zeros(mine.cone.shape, bool)
     theirs = np.flatnonzero(other.cone & ~other.leaf & np.isfinite(other.values))
-    ours = np.flatnonzero(mine.cone & ~mine.leaf & np.isfinite(mine.values) & (mine.touch != 0))
+    ours = np.flatnonzero(mine.cone & ~mine.matched & ~mine.leaf & np.isfinite(mine.values) & (mine.touch != 0))
     order = np.lexsort((other.values[theirs], other.touch[theirs]))
     theirs = theirs[order]
     keys, starts = np.unique(other.touch[theirs], return_index=True)
@@ -170,8 +183,20 @@ def _same_values(mine: Side, other: Side, tolerance: float) -> np.ndarray:
     for number, slot in zip(ours, group, strict=True):
         if slot < keys.size and keys[slot] == mine.touch[number]:
             values = other.values[theirs[starts[slot] : ends[slot]]]
-            result[number] = _near(values, mine.values[number], tolerance)
+            allowed = max(tolerance, COARSE) if mine.coarse[number] else tolerance
+            result[number] = _near(values, mine.values[number], allowed)
     return result
+
+
+def _not_by_chance(mine: Side, equal: np.ndarray) -> np.ndarray:
+    """Keeps value matches where at least half of an application's unmatched lanes have one: a few are coincidence."""
+    for application in mine.trace.log:
+        part = slice(application.first, application.first + application.size)
+        if equal[part].any():
+            open_ = mine.cone[part] & ~mine.matched[part]
+            if 2 * equal[part].sum() < open_.sum():
+                equal[part] = False
+    return equal
 
 
 def _near(ordered: np.ndarray, value: float, tolerance: float) -> bool:

@@ -20,7 +20,8 @@ from lowering.ir.program import Program
 
 Wanted = Literal["exact", "reassociated", "real", "ieee"]
 Inputs = Mapping[str, np.ndarray]
-RULES = [*rules_memory.RULES, *rules_values.RULES, *rules_rounding.RULES]
+BY_VALUE = [*rules_memory.RULES, *rules_values.RULES, *rules_rounding.RULES, *rules_values.LAST]
+BY_WORD = [*rules_memory.RULES, *rules_rounding.RULES, *rules_values.RULES, *rules_values.LAST]
 CANDIDATES = 6  # differing elements that are tried; the one whose cones differ least is explained
 
 
@@ -43,7 +44,8 @@ def explain(
     context = pair.context(output_index, element)
     if context is None:
         return said("other", None, None, "no output differs at these inputs")
-    return next((e for e in (rule(context) for rule in RULES) if e is not None), _fallback(context))
+    rules = BY_VALUE if context.by_value else BY_WORD
+    return next((e for e in (rule(context) for rule in rules) if e is not None), _fallback(context))
 
 
 def _fallback(c: Context) -> Explanation:
@@ -65,29 +67,37 @@ class _Pair:
         self.flat = columns(self.a, self.plane), columns(self.b, self.plane)
 
     def context(self, index: int | None, element: tuple[int, ...] | None) -> Context | None:
-        pairs = list(zip(self.a.outputs.items(), self.b.outputs.items(), strict=False))
-        for position, ((name, a), (_, b)) in enumerate(pairs):
-            if index in (None, position):
-                chosen = [element] if element is not None else self._differing(a, b)
-                contexts = [self._at(name, a, b, tuple(e), position) for e in chosen]
-                if contexts:
-                    return min(contexts, key=_distance)
+        """The simplest of a few elements that differ: by value first, else by word."""
+        pairs = [(p, *pair) for p, pair in enumerate(zip(self.a.outputs, self.a.outputs.values(), self.b.outputs.values()))]
+        for gap in (self._value_gap, self._word_gap) if self.by_value else (self._word_gap,):
+            for position, name, a, b in pairs:
+                if index in (None, position):
+                    chosen = [element] if element is not None else self._differing(a, b, gap(a, b))
+                    contexts = [self._at(name, a, b, tuple(e), position) for e in chosen]
+                    if contexts:
+                        return min(contexts, key=_distance)
         return None
 
     # -- which element ---------------------------------------------------------------------------------------------
 
-    def _differing(self, a: Lanes, b: Lanes) -> Sequence[tuple[int, ...]]:
-        """A few elements that differ, spread over the output."""
+    def _differing(self, a: Lanes, b: Lanes, gap: np.ndarray) -> list[tuple[int, ...]]:
+        """A few elements that clearly differ or are undefined on one side: the farthest apart, and some spread over."""
         poison = b.full(b.planes["poison"])[0] != a.full(a.planes["poison"])[0]  # type: ignore[index]
-        differ = self._value_gap(a, b) > _noise(a) if self.by_value else self._word_gap(a, b)
-        for flags in (differ | poison, self._word_gap(a, b)):
-            places = np.argwhere(flags)
-            if len(places):
-                picked = places[np.unique(np.linspace(0, len(places) - 1, CANDIDATES).astype(int))]
-                return [tuple(int(i) for i in place) for place in picked]
-        return []
+        gap = np.where(poison, np.inf, gap)
+        clear = np.flatnonzero(gap > (_noise(a) if self.by_value else 0))
+        if not clear.size:
+            return []
+        farthest = clear[np.argsort(-gap.ravel()[clear], kind="stable")][: CANDIDATES // 2]
+        large = clear[gap.ravel()[clear] >= 0.1 * gap.ravel()[farthest[0]]] if np.isfinite(gap.ravel()[farthest[0]]) else clear
+        spread = large[np.linspace(0, len(large) - 1, CANDIDATES).astype(int)]
+        picked = dict.fromkeys([*farthest.tolist(), *spread.tolist()])
+        return [tuple(int(i) for i in np.unravel_index(n, gap.shape)) for n in picked]
 
     def _word_gap(self, a: Lanes, b: Lanes) -> np.ndarray:
+        """Infinite where the fingerprints differ."""
+        return np.where(self._differ(a, b), np.inf, 0.0)
+
+    def _differ(self, a: Lanes, b: Lanes) -> np.ndarray:
         return a.full(a.planes[self.plane])[0] != b.full(b.planes[self.plane])[0]  # type: ignore[index]
 
     @staticmethod
@@ -96,7 +106,7 @@ class _Pair:
         x, y = (v.full(v.data)[0].astype(np.float64) for v in (a, b))
         with np.errstate(all="ignore"):
             gap = np.abs(x - y) / np.maximum(
-                np.maximum(np.abs(x), np.abs(y)), 1e-3 * (1e-30 + np.nanmax(np.abs(x), initial=0))
+                np.maximum(np.abs(x), np.abs(y)), 1e-2 * (1e-30 + np.nanmax(np.abs(x), initial=0))
             )
         gap = np.where(np.isfinite(x) == np.isfinite(y), gap, np.inf)
         return np.nan_to_num(gap, nan=0.0, posinf=np.inf)
@@ -106,7 +116,7 @@ class _Pair:
     def _at(self, name: str, a: Lanes, b: Lanes, element: tuple[int, ...], position: int) -> Context:
         mine = side(self.a, self.flat[0], root_of(a, element)), side(self.b, self.flat[1], root_of(b, element))
         gap = float(self._value_gap(a, b)[element])
-        tolerance = float(np.clip(gap / 10, 2e-6, 1e-3)) if self.by_value else 0.0
+        tolerance = float(np.clip(gap / 10, 2e-6, 2e-5)) if self.by_value else 0.0
         vouched = self._vouched(position)
         match(mine[1], mine[0], tolerance, vouched)
         match(mine[0], mine[1], tolerance)
@@ -120,7 +130,7 @@ class _Pair:
         roots: list[np.ndarray] = []
         for at, (a, b) in enumerate(zip(self.a.outputs.values(), self.b.outputs.values(), strict=False)):
             agree = (
-                self._value_gap(a, b).max(initial=0) <= _noise(a) if self.by_value else not self._word_gap(a, b).any()
+                self._value_gap(a, b).max(initial=0) <= _noise(a) if self.by_value else not self._differ(a, b).any()
             )
             if at != position and agree:
                 roots.append(np.unique(a.planes["node"]))  # type: ignore[index]
@@ -139,7 +149,7 @@ class _Pair:
             return (
                 bool((gap <= max(_noise(a), tolerance)).mean() > 0.99)
                 if self.by_value
-                else not self._word_gap(a, b).any()
+                else not self._differ(a, b).any()
             )
 
         return repaired
@@ -147,7 +157,7 @@ class _Pair:
 
 def _noise(lanes: Lanes) -> float:
     """Relative distance of two right answers in a dtype."""
-    return {"f64": 1e-12, "f32": 1e-5, "f16": 4e-3, "bf16": 3e-2}.get(
+    return {"f64": 1e-12, "f32": 1e-4, "f16": 4e-3, "bf16": 3e-2}.get(
         lanes.dtype.name, 0.0 if lanes.dtype.is_integer else 1e-1
     )
 
@@ -159,9 +169,13 @@ def _only(mine: Side, other: Side) -> list[Node]:
     return [n for n in nodes(mine, flags) if n.name == "input"]
 
 
-def _distance(c: Context) -> tuple[int, int]:
-    """How far apart the cones are: elements first, then operations."""
-    return len(c.missing) + len(c.extra), int(c.a.bad.sum() + c.b.bad.sum())
+def _distance(c: Context) -> tuple[bool, int, int]:
+    """How far apart the cones are: elements first, then operations.
+
+    An element for which each side reads what the other does not comes before one at an edge, where a shift looks
+    like a mask.
+    """
+    return not (c.missing and c.extra), len(c.missing) + len(c.extra), int(c.a.bad.sum() + c.b.bad.sum())
 
 
 __all__ = ["Columns", "Trace", "explain"]

@@ -45,10 +45,10 @@ class Context:
     extra: list[Node] = field(default_factory=list)  # input elements that only B's result depends on
 
     def first_a(self) -> Node | None:
-        return self.front_a[0] if self.front_a else None
+        return _first(self.front_a)
 
     def first_b(self) -> Node | None:
-        return self.front_b[0] if self.front_b else None
+        return _first(self.front_b)
 
     @property
     def root_a(self) -> Node:
@@ -57,6 +57,11 @@ class Context:
     @property
     def root_b(self) -> Node:
         return Node(self.b, self.b.root)
+
+
+def _first(front: list[Node]) -> Node | None:
+    """An operation before an element that was read."""
+    return next((n for n in front if n.name != "input"), front[0] if front else None)
 
 
 Rule = Callable[[Context], Explanation | None]

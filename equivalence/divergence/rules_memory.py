@@ -372,18 +372,21 @@ def _enclosing(trace: Trace, op: Op) -> Op | None:
 
 def wrong_index(c: Context) -> Explanation | None:
     """Each side reads elements that the other does not: an address is off."""
-    if not (c.missing and c.extra):
+    outside = {n.number for n in _out_of_bounds(c)}
+    if not c.missing or not (c.extra or outside):
         return None
     extra = {n.number for n in c.extra}
     reads = [n for n in nodes(c.b, c.b.cone) if n.application.choice is not None and n.name != "select"]
-    wrong = [n for n in reads if n.source().number in extra]
+    wrong = [n for n in reads if n.source().number in extra or n.number in outside]
     right = [n for n in reads if n.source().name == "input" and n.source().number not in extra]
     if not wrong:
         return None
     span = _index_span(c, wrong, right)
     kind = "padding" if any(n.name == "pad" for n in nodes(c.a, c.a.cone)) else "index"
-    lacking = next((m for m in c.missing if m.application.label == c.extra[0].application.label), c.missing[0])
-    what = f"for {c.name}{list(c.element)} B reads {c.extra[0].element()} where A reads {lacking.element()}"
+    label = c.extra[0].application.label if c.extra else ""
+    lacking = next((m for m in c.missing if m.application.label == label), c.missing[0])
+    got = c.extra[0].element() if c.extra else "outside its buffer"
+    what = f"for {c.name}{list(c.element)} B reads {got} where A reads {lacking.element()}"
     return said(kind, _read_in_a(c, lacking), span, what)
 
 
@@ -412,7 +415,14 @@ def _index_span(c: Context, wrong: list[Node], right: list[Node]) -> Span:
             span = _host_span(c, wrong[0], fact)
             if span is not None:
                 return span
-    return next((f.op.span for f in guilty if f.op is not None), wrong[0].span)
+    return next((f.op.span for f in guilty if f.op is not None), _last_arithmetic(c, wrong[0]))
+
+
+def _last_arithmetic(c: Context, node: Node) -> Span:
+    """Where everything behind the address is also behind a right one: the line that puts the offset together."""
+    ops = [f.op for f in _facts(node).values() if f.op is not None and f.op.name in ("add", "sub", "mul", "div", "rem")]
+    ops.sort(key=lambda op: c.b.trace.order[id(op)])
+    return ops[-1].span if ops else node.span
 
 
 def _host_span(c: Context, node: Node, fact: Fact) -> Span | None:

@@ -63,7 +63,7 @@ def not_finite(c: Context) -> Explanation | None:
     if not np.isfinite(c.root_a.value) or np.isfinite(c.root_b.value):
         return None
     for node in nodes(c.b, ~np.isfinite(c.b.values)):
-        if node.literal or not node.operands or node.name in MOVES:
+        if not node.operands or node.name in MOVES:
             continue
         operands = [n for operand in node.operands for n in operand]
         born = np.isnan(node.value) and not any(np.isnan(n.value) for n in operands)
@@ -189,15 +189,13 @@ def written(c: Context, node: Node) -> Span:
 
 def counted(c: Context) -> Explanation | None:
     """A divides by a count of kept elements, B by a constant."""
-    for a, b in pairs(c):
-        if b.name != "div" or not (len(single(a)) == len(single(b)) == 2):
-            continue
-        (_, by_a), (_, by_b) = single(a), single(b)
-        if by_b.literal and not by_a.literal and _counts(by_a):
-            what = (
-                f"A divides by the number of elements that count, here {number(by_a.value)}; B by {number(by_b.value)}"
-            )
-            return said("mask", a.span, b.span, what)
+    for b in (n for n in c.front_b if n.name in ("div", "mul") and any(o.literal for o in single(n))):
+        given = next((n for n in single(b) if not n.literal), b)
+        for a in (n for n in nodes(c.a, c.a.bad) if n.name == "div" and len(single(n)) == 2):
+            over, by = single(a)
+            if same(over, given) and not by.literal and _counts(by):
+                what = f"A divides by how many elements count, here {number(by.value)}; B's divisor is fixed: {about(b.span)}"
+                return said("mask", a.span, b.span, what)
     return None
 
 
@@ -290,10 +288,20 @@ def casts(c: Context) -> Explanation | None:
             continue
         step = "rounds" if a.name == "round" else "clamps" if a.name in ("max", "min") else None
         if step is not None and step == "rounds" or (step == "clamps" and b.name == "cast"):
-            made = next(o for o in single(b) if same(given, o)) if step == "rounds" else b
+            made = _made(next(o for o in single(b) if same(given, o))) if step == "rounds" else b
             what = f"A {step} ({words(a)}) before the conversion to {cast.dtype}, B converts {number(given.value)} as it is"
             return said("cast", a.span, made.span, what)
     return None
+
+
+def _made(node: Node) -> Node:
+    """Where the value came up: before the clamps and choices that left it as it was."""
+    while node.name in ("max", "min", "select"):
+        kept = [o for operand in node.operands for o in operand if o.value == node.value and not o.literal]
+        if not kept:
+            break
+        node = kept[0].source()
+    return node
 
 
 def _next_cast(node: Node) -> Node | None:
@@ -350,10 +358,10 @@ def _user(node: Node) -> Node | None:
 def other_operand(c: Context) -> Explanation | None:
     """The same operation on another element of the same input: the wrong part was read."""
     for a, b in pairs(c):
-        for x, y in zip((o[0] for o in a.operands), (o[0] for o in b.operands), strict=False):
-            source_x, source_y = x.source(), y.source()
+        for x, y in zip(a.operands, b.operands, strict=False) if single(a) and single(b) else ():
+            source_x, source_y = x[0].source(), y[0].source()
             if source_x.name == source_y.name == "input" and word(source_x) != word(source_y):
-                reads = [n for n in y.chain() if n.name != "input" and n.span.line]
+                reads = [n for n in y[0].chain() if n.name != "input" and n.span.line]
                 span = reads[-1].span if reads else b.span
                 what = f"B takes {source_y.element()} where A takes {source_x.element()} for the same {words(b)}"
                 return said("index", a.span, span, what)
@@ -400,6 +408,19 @@ def _carried(defined: dict[Value, Op], carry: Value, end: Value) -> tuple[str, O
     return None
 
 
+def extra_eps(c: Context) -> Explanation | None:
+    """Only one side adds a small constant."""
+    for mine, theirs, who, other in ((c.front_b, c.a, "B", "A"), (c.front_a, c.b, "A", "B")):
+        for node in _adds_small(mine):
+            if not _adds_small(nodes(theirs, theirs.cone)):
+                eps = next(n for n in single(node) if n.literal)
+                rest = c.first_a() if who == "B" else c.first_b()
+                span = rest.span if rest is not None else None
+                spans = (span, node.span) if who == "B" else (node.span, span)
+                return said("eps", *spans, f"{who} adds {number(eps.value)} to {_operand_in_words(node)}; {other} does not")
+    return None
+
+
 def missing_step(c: Context) -> Explanation | None:
     """A does something to a value that B goes on with as it is."""
     a = c.first_a()
@@ -414,14 +435,13 @@ def missing_step(c: Context) -> Explanation | None:
         )
     for step in c.front_a:
         user = _user(step)
-        for b in c.front_b:
-            if user is not None and user.fn == b.fn and any(same(n, o) for n in single(step) for o in single(b)):
-                return said(
-                    "missing-term",
-                    step.span,
-                    b.span,
-                    f"B's {words(b)} lacks the {words(step)} that A applies first ({about(step.span)})",
-                )
+        for b in c.front_b if user is not None else []:
+            assert user is not None
+            others = [n for n in single(user) if n.number != step.number]
+            given = [*others, *single(step)]
+            if user.fn == b.fn and step.fn != b.fn and any(same(n, o) for n in given for o in single(b)):
+                what = f"B's {words(b)} ({about(b.span)}) lacks the {words(step)} that A applies first: {about(step.span)}"
+                return said("missing-term", step.span, b.span, what)
     return None
 
 
@@ -440,7 +460,9 @@ def stored_span(c: Context) -> Span | None:
     return next((s.op.span for s in c.b.trace.stores[::-1] if (s.inside & np.isin(s.nodes, own)).any()), None)
 
 
+#: Before and after the rules about roundings: a rounding can look like a missing step, a constant not like a rounding.
 RULES: list[Rule] = [
-    not_finite, padding_values, constants, counted, eps_place, functions, ties, casts, swapped, moved_step,
-    other_operand, unscaled_carry, missing_step,
+    not_finite, ties, padding_values, constants, counted, eps_place, functions, casts, swapped, moved_step,
+    other_operand, unscaled_carry,
 ]  # fmt: skip
+LAST: list[Rule] = [extra_eps, missing_step]

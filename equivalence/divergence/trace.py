@@ -15,13 +15,14 @@ import numpy as np
 from equivalence.evaluator import Lanes, Limits, Machine
 from equivalence.evaluator.lanes import FLOAT_DATA, Planes
 from equivalence.evaluator.machine import Frame
-from equivalence.interpretations.base import Interpretation, Site
+from equivalence.interpretations.base import Interpretation, Site, tag
 from equivalence.interpretations.depends import Depends
 from equivalence.interpretations.exact import Exact
 from equivalence.interpretations.reassociated import Reassociated
 from lowering.ir.program import Op, Program, Value
 
 NODE = "node"
+MARKS = tuple(f"mark{salt}" for salt in range(4))
 #: Ops that only choose or move lanes, but whose choice may be the bug: their results get numbers of their own.
 READS = frozenset(("load", "read", "gather", "slice", "dynamic_slice", "select", "pad", "dynamic_update_slice"))
 BUFFER_BITS = 40  # an address names its buffer in the bits above
@@ -71,6 +72,28 @@ class Stored:
     inside: np.ndarray
     nodes: np.ndarray
     choice: Choice
+
+
+class Marks(Depends):
+    """One more bit set of touched inputs, under a hash of its own: four of them tell sets of hundreds apart."""
+
+    name = "marks"
+
+    def __init__(self, salt: int) -> None:
+        super().__init__()
+        self.plane, self._salt = MARKS[salt], np.uint64(0xD1342543DE82EF95 * (2 * salt + 1) % 2**64)
+        self.planes = {self.plane: np.dtype(np.uint64)}
+
+    def literal(self, data: np.ndarray, lanes: Lanes) -> Planes:
+        return {self.plane: np.zeros((1,) * data.ndim, np.uint64)}
+
+    def atom(self, name: str, index: np.ndarray, lanes: Lanes) -> Planes:
+        mixed = (index.astype(np.uint64) + np.uint64(tag(name))) * self._salt
+        mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0x9E3779B97F4A7C15)
+        return {self.plane: np.uint64(1) << (mixed >> np.uint64(58))}
+
+    def undefined(self, first: int, lanes: Lanes) -> Planes:
+        return {self.plane: np.zeros((1,) * lanes.data.ndim, np.uint64)}
 
 
 class Numbered(Interpretation):
@@ -260,7 +283,7 @@ class TracingMachine(Machine):
 
 def trace(program: Program, inputs: Mapping[str, np.ndarray], seed: int) -> Trace:
     """Runs ``program`` with every lane numbered."""
-    numbered = Numbered([Exact(seed), Reassociated(seed), Depends()])
+    numbered = Numbered([Exact(seed), Reassociated(seed), Depends(), *map(Marks, range(len(MARKS)))])
     machine = TracingMachine(program, numbered)
     outcome = machine.run(inputs)
     outputs = {name: machine.lift(lanes) for name, lanes in outcome.outputs.items()}
