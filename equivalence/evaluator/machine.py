@@ -50,7 +50,7 @@ class Recorder(Protocol):
 _PHILOX = frozenset({0xD2511F53, 0xCD9E8D57})
 _MOST_DRAWS = 1 << 16
 #: Integer operations whose words are sums in the ring: their value may have wrapped, so a widening must see it.
-_RING = frozenset({"add", "sub", "mul", "neg", "bitcast", "dot"})
+_RING = frozenset({"add", "sub", "mul", "neg", "bitcast", "dot", "reduce", "scan"})
 
 
 @dataclass(slots=True)

@@ -7,9 +7,10 @@ each record with ``primitive=True`` that has no method.
 
 from __future__ import annotations
 
-import zlib
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -33,9 +34,10 @@ class Site:
     span: Span = UNKNOWN_SPAN
 
 
+@lru_cache(maxsize=65536)
 def tag(text: str) -> int:
-    """A stable small number for a name: the mixer's tag."""
-    return zlib.crc32(text.encode())
+    """A stable number for a name, the mixer's tag: 63 bits, so that no two names of a run ever share one."""
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little") >> 1
 
 
 class Interpretation:

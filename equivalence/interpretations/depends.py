@@ -31,7 +31,7 @@ class Depends(Interpretation):
 
     def atom(self, name: str, index: np.ndarray, lanes: Lanes) -> Planes:
         bit = (
-            index.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(tag(name) * 0x85EBCA6B)
+            index.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(tag(name) * 0x85EBCA6B & 0xFFFFFFFFFFFFFFFF)
         ) >> np.uint64(58)
         return {"touch": np.uint64(1) << bit, "poison": np.zeros((1,) * index.ndim, np.uint8)}
 

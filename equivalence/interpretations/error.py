@@ -237,7 +237,8 @@ class Error(Interpretation):
     def op_dot(self, site: Site, out: Lanes, x: Sequence[Lanes], e: Sequence[Array], growth: Any) -> Array:
         """|A| eB + eA |B| + eA eB and one rounding for each product and each addition."""
         if not out.dtype.is_float:
-            return self.unknown(site, out, x, [np.asarray(sum(float(np.max(v)) for v in e))], growth)
+            largest = sum(float(np.max(v, initial=0.0)) for v in e)
+            return self.unknown(site, out, x, [np.full((1,) * out.data.ndim, largest)], growth)
         a, b = (np.abs(lane.full(wide(lane))) for lane in x[:2])
         ea, eb = (lane.full(error) for lane, error in zip(x[:2], e[:2], strict=True))
         coarse = 2.0**-11 if site.attrs["precision"] == "tf32" else 2.0**-8 if site.attrs["precision"] == "bf16" else 0

@@ -71,24 +71,29 @@ class Exact(Hashed):
         return self.settle(site, out, (a,), ring.neg(self.word(a)))
 
     def op_abs(self, site: Site, out: Lanes, a: Lanes) -> Planes:
+        if not out.dtype.is_float:
+            return self.generic(site, out, a)
         bare, _ = unsigned(self.word(a))
-        return self.settle(site, out, (a,), self.mix(f"abs:{out.dtype.is_float}", bare))
+        return self.settle(site, out, (a,), self.mix("abs", bare))
 
     def op_mul(self, site: Site, out: Lanes, a: Lanes, b: Lanes) -> Planes:
         if not out.dtype.is_float:
             return self.generic(site, out, a, b, symmetric=True)
+        if site.attrs["rounding"] in ("rtp", "rtn"):  # directed: -(a * b) is not (-a) * b
+            return self.generic(site, out, a, b, text=f"mul {site.attrs['rounding']}", symmetric=True)
         (x, sx), (y, sy) = unsigned(self.word(a)), unsigned(self.word(b))
         words = self.sym(f"mul:{out.dtype} {site.attrs['rounding']}", x, y)
         words = np.where(sx ^ sy, MASK - words, words)
-        words = self._times_literal(a, b, self._times_literal(b, a, words))
+        words = self._times_literal(out, a, b, self._times_literal(out, b, a, words))
         return self.settle(site, out, (a, b), words)
 
-    def _times_literal(self, factor: Lanes, other: Lanes, words: Words) -> Words:
+    def _times_literal(self, out: Lanes, factor: Lanes, other: Lanes, words: Words) -> Words:
         """Multiplication by a literal +-2^k scales the word."""
         power = self.power_of_two(factor)
         if power is None:
             return words
         mask, exponent = power
+        mask = mask & self.scales_exactly(out, other, exponent)
         scaled = self.scaled(self.word(other), exponent)
         scaled = np.where(np.signbit(as_float(factor.data)), ring.neg(scaled), scaled)
         return self.replace(words, mask, scaled)
@@ -102,6 +107,7 @@ class Exact(Hashed):
         power = self.power_of_two(b) if site.attrs["accuracy"] == "exact" else None
         if power is not None:
             mask, exponent = power
+            mask = mask & self.scales_exactly(out, a, exponent)
             scaled = self.scaled(self.word(a), -exponent)
             words = self.replace(words, mask, np.where(np.signbit(as_float(b.data)), ring.neg(scaled), scaled))
         return self.settle(site, out, (a, b), words)
@@ -135,10 +141,10 @@ class Exact(Hashed):
         return self.settle(site, out, (a, b, c), words)
 
     def op_max(self, site: Site, out: Lanes, a: Lanes, b: Lanes) -> Planes:
-        text = f"{site.name} {site.attrs['nan']}" if out.dtype.is_float else site.name
-        planes = self.generic(site, out, a, b, text=text, symmetric=True)
         if not out.dtype.is_float:
-            return planes
+            return self.generic(site, out, a, b, symmetric=True)
+        # Not symmetric: which of two zeros is returned may depend on the order (SEMANTICS §3, "up to +-0").
+        planes = self.generic(site, out, a, b, text=f"{site.name} {site.attrs['nan']}")
         words, neutral = planes[self.plane], float("-inf") if site.name == "max" else float("inf")
         words = self.replace(words, self.literal_is(a, neutral), self.word(b))
         return self.give(self.replace(words, self.literal_is(b, neutral), self.word(a)))

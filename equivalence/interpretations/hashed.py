@@ -16,6 +16,7 @@ from equivalence.evaluator.lanes import ALL, NONE, Lanes, Planes
 from equivalence.fields import mersenne as ring
 from equivalence.fields.mersenne import MASK, Mixer
 from equivalence.interpretations.base import Interpretation, Site, tag
+from equivalence.numerics.formats import format_of
 
 LITERAL = np.uint64(1 << 61)
 Words = np.ndarray
@@ -47,6 +48,9 @@ FOLDABLE = frozenset(
         "clz",
     ]
 )
+
+
+_LARGEST = 1 << 59
 
 
 def as_float(data: np.ndarray) -> np.ndarray:
@@ -92,7 +96,19 @@ class Hashed(Interpretation):
         if lanes.dtype.is_float:
             bits = as_float(data).view(np.uint64)
             return self.mix("literal", bits & np.uint64(0xFFFFFFFF), bits >> np.uint64(32))
-        return ring.from_int(data.astype(np.uint64 if lanes.dtype.kind == "uint" else np.int64))
+        return self.integer_word(data, lanes)
+
+    def integer_word(self, data: np.ndarray, lanes: Lanes) -> Words:
+        """The ring element; a hash where the ring is too small to tell the integer from others."""
+        whole = data.astype(np.uint64 if lanes.dtype.kind == "uint" else np.int64)
+        words = ring.from_int(whole)
+        if lanes.dtype.bits < 64:
+            return words
+        large = whole >= _LARGEST if lanes.dtype.kind == "uint" else (whole >= _LARGEST) | (whole <= -_LARGEST)
+        if not large.any():
+            return words
+        raw = np.ascontiguousarray(whole).view(np.uint64)
+        return np.where(large, self.mix("large integer", raw & np.uint64(0xFFFFFFFF), raw >> np.uint64(32)), words)
 
     def literal(self, data: np.ndarray, lanes: Lanes) -> Planes:
         return self.give(self.literal_word(data, lanes) | LITERAL)
@@ -161,6 +177,14 @@ class Hashed(Interpretation):
             self.assumed.add("scaling by a power of two neither underflows nor overflows")
         table = np.array([pow(self.two, e % (int(MASK) - 1), int(MASK)) for e in range(lo, hi + 1)], np.uint64)
         return ring.mul(words, table[exponent - lo])
+
+    @staticmethod
+    def scales_exactly(out: Lanes, other: Lanes, exponent: np.ndarray) -> np.ndarray:
+        """Where this run's data show no underflow or overflow of ``other`` times a power of two."""
+        size, given = np.abs(as_float(out.data)), as_float(other.data)
+        fmt = format_of(out.dtype.name)
+        normal = (size >= 2.0**fmt.emin) & (size <= fmt.max)
+        return normal | (given == 0) | ~np.isfinite(given) | (exponent == 0)
 
     def power_of_two(self, lanes: Lanes) -> tuple[np.ndarray, np.ndarray] | None:
         """(mask of literal lanes +-2^k, k), or None."""

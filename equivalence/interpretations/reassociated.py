@@ -172,7 +172,7 @@ class Reassociated(Hashed):
             return self.generic(site, out, a, b, symmetric=True)
         words = self._signed_product(out, a, b)
         for factor, other in ((a, b), (b, a)):
-            words = self._times_literal(factor, other, words)
+            words = self._times_literal(out, factor, other, words)
         for lanes in (a, b):
             zero = self.literal_is(lanes, 0.0)
             if zero is not None:
@@ -205,13 +205,13 @@ class Reassociated(Hashed):
     def _product(self, out: Lanes, words: Words) -> Words:
         return ring.mul(words, np.uint64(self.mixer.leaf(tag("product"), str(out.dtype))))
 
-    def _times_literal(self, factor: Lanes, other: Lanes, words: Words) -> Words:
+    def _times_literal(self, out: Lanes, factor: Lanes, other: Lanes, words: Words) -> Words:
         """A literal +2^k scales every term of a sum alike; 1 is the case k = 0 for any face."""
         power = self.power_of_two(factor)
         if power is None:
             return words
         mask, exponent = power
-        mask = mask & ~np.signbit(as_float(factor.data))
+        mask = mask & ~np.signbit(as_float(factor.data)) & self.scales_exactly(out, other, exponent)
         kind = self.word(other) & KIND
         mask = mask & ((kind == 0) | (kind == SUM) | (exponent == 0))
         scaled = self.scaled(self.word(other), exponent) | kind
@@ -225,7 +225,8 @@ class Reassociated(Hashed):
         if power is not None:
             mask, exponent = power
             kind = self.word(a) & KIND
-            mask = mask & ~np.signbit(as_float(b.data)) & ((kind == 0) | (kind == SUM) | (exponent == 0))
+            mask = mask & ~np.signbit(as_float(b.data)) & self.scales_exactly(out, a, exponent)
+            mask = mask & ((kind == 0) | (kind == SUM) | (exponent == 0))
             words = np.where(mask, self.scaled(self.word(a), -exponent) | kind, words)
         zero = self.literal_is(a, 0.0)
         if zero is not None:
@@ -388,7 +389,9 @@ class Reassociated(Hashed):
 
     def _factor(self, site: Site, out: Lanes, x: Lanes) -> Words:
         if not x.dtype.is_float:
-            return self.word(x)
+            if x.dtype is out.dtype or self.same_integer(x, out):
+                return self.word(x)
+            return self.mix(f"widened integer:{x.dtype}", self.word(x))  # a sum that may have wrapped
         words = self.closed(x)
         precision = site.attrs["precision"]
         if precision == "ieee" or precision_keeps(precision, x.fits or x.dtype):
