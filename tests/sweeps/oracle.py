@@ -42,8 +42,9 @@ def relative(found: np.ndarray, exact: np.ndarray) -> float:
 
 def reference(case: Any, variant: Variant) -> dict[str, np.ndarray]:
     """The reference's outputs, and gradients under the captured cotangents, by the names of capture."""
-    function, given = case.load_reference(), variant.inputs
-    arguments = {name: wide(tensor_of(np.array(given[name]))) for name in case.inputs()}
+    function, given, names = case.load_reference(), variant.inputs, dict(variant.program_a.outputs)
+    arguments = {name: tensor_of(np.array(given[name])) for name in case.inputs()}
+    arguments = {name: wide(tensor, f"grad:{name}" in names) for name, tensor in arguments.items()}
     if hasattr(function, "forward"):
         function = function.double()
         for name, weight in function.named_parameters():
@@ -66,5 +67,5 @@ def gradients(arguments: dict[str, Any], outputs: tuple[Any, ...], given: Any) -
     return {f"grad:{name}": grad.double().numpy() for name, grad in leaves.items()}
 
 
-def wide(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.double().requires_grad_() if tensor.is_floating_point() else tensor
+def wide(tensor: torch.Tensor, differentiated: bool) -> torch.Tensor:
+    return tensor.double().requires_grad_(differentiated) if tensor.is_floating_point() else tensor
