@@ -34,7 +34,7 @@ from equivalence.interpretations.real_cell import (
 from equivalence.interpretations.real_decisions import ordinary
 from equivalence.interpretations.real_integers import Integers, own_values
 
-FIRST, LAST, INNER = 1, 2, 4
+FIRST, LAST, INNER, RIVAL = 1, 2, 4, 8
 
 
 def full(plane: Array, extent: int, axis: int) -> Array:
@@ -143,7 +143,7 @@ class Accumulate(Integers):
         return self.freed(site, "extremum", chosen.marked(mark | MAX if combine == "max" else mark))
 
     def _record_winner(self, site: Site, a: Cell, place: Array, axis: int, lanes: tuple[Lanes, ...]) -> None:
-        """Whether the first, the last and an inner of the lanes that take part have won somewhere."""
+        """Whether the first, the last, an inner one of the lanes that take part, and a literal, have won somewhere."""
         if self.sites.settled(site, "extremum"):
             return
         counted = self.sites.running(site, ordinary(a) & ((a.mark & LITERAL) == 0), lanes)
@@ -151,11 +151,17 @@ class Accumulate(Integers):
         first = np.expand_dims(np.argmax(counted, axis=axis), axis)
         last = extent - 1 - np.expand_dims(np.argmax(np.flip(counted, axis), axis=axis), axis)
         several = counted.sum(axis=axis, keepdims=True)
-        if not (several > 1).any():
+        rival = ordinary(a) & ((a.mark & LITERAL) != 0)  # a padding value that is no mask can win too
+        rivals = rival.any(axis=axis, keepdims=True) & (several > 0)
+        if not ((several > 1) | rivals).any():
             return
-        won = [(place == first), (place == last), (place > first) & (place < last)]
+        won = [place == first, place == last, (place > first) & (place < last)]
         seen = sum(1 << k for k, outcome in enumerate(won) if (outcome & (several > 1)).any())
-        self.sites.note(site, "extremum", FIRST | LAST | (INNER if (several > 2).any() else 0), seen)
+        if rivals.any() and (along(rival, place, axis) & rivals).any():
+            seen |= RIVAL
+        possible = FIRST | LAST if (several > 1).any() else 0
+        possible |= (INNER if (several > 2).any() else 0) | (RIVAL if rivals.any() else 0)
+        self.sites.note(site, "extremum", possible, seen)
 
     def multi_reduce(self, site: Site, outs: Sequence[Lanes], args: Sequence[Lanes], extra: Any = None) -> list[Planes]:
         """argmax and argmin: the pair at the place that the sample says; the index is concrete."""

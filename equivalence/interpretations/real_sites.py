@@ -23,7 +23,7 @@ OUTCOMES: dict[str, tuple[str, ...]] = {
     "select": ("the first value is taken", "the second value is taken"),
     "abs": ("a negative operand", "a positive operand"),
     "saturation": ("in range", "above the range", "below the range"),
-    "extremum": ("the first lane wins", "the last lane wins", "an inner lane wins"),
+    "extremum": ("the first lane wins", "the last lane wins", "an inner lane wins", "a literal lane wins"),
     "sort": ("the first lane moves", "the last lane moves"),
 }
 
@@ -47,12 +47,12 @@ class SiteRecord:
 
 
 class Sites(dict[str, SiteRecord]):
-    """Records by "side|site key|kind".  ``side`` is set by whoever runs two programs."""
+    """Records by "side|site key|kind|span".  ``side`` is set by whoever runs two programs."""
 
     side: str = ""
 
     def key(self, site: Site, kind: str) -> str:
-        return f"{self.side}|{site.key}|{kind}"
+        return f"{self.side}|{site.key}|{kind}|{site.span}"
 
     def settled(self, site: Site, kind: str) -> bool:
         """Whether nothing more can be learned at this site."""

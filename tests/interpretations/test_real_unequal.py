@@ -128,6 +128,18 @@ def test_a_maximum_that_forgets_the_last_lane_is_an_unseen_outcome_and_a_shift_d
         assert (not real.unseen()) == dismissed
 
 
+def test_a_maximum_over_rows_padded_with_zero_wants_to_see_the_zero_win() -> None:
+    def padded(k: Kit, x: Value) -> Value:
+        zero = k.b.constant(0.0, x.type.dtype)
+        wide = k.b.op("pad", [x, zero], low=(0, 0), high=(0, 3), interior=(0, 0)).results[0]
+        return k.c.reduce("max", wide, 1)
+
+    shape = (256, 4)
+    result = compare(padded, lambda k, x: k.c.reduce("max", x, 1), shape, data=positive(shape))
+    assert result.equal and unseen_of(result, "A") == ["a literal lane wins"]
+    assert not compare(padded, lambda k, x: k.c.reduce("max", x, 1), shape).equal
+
+
 def test_a_difference_that_vanishes_at_non_residues_is_seen_at_the_others() -> None:
     """sqrt(x)^2 is -x where x is no square mod p: agreement with the bit set alone would prove nothing."""
 
