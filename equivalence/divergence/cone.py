@@ -126,7 +126,7 @@ def columns(trace: Trace, plane: str) -> Columns:
     for a in trace.log:
         part = slice(a.first, a.first + a.size)
         words[part] = np.broadcast_to(a.planes[plane], a.shape).ravel()
-        touch[part] = _folded(a)
+        touch[part] = _folded(a) if a.data.dtype.kind not in "iub" else 0  # small integers are equal by chance
         coarse[part] = a.data.dtype.itemsize <= 2
         with np.errstate(all="ignore"):
             values[part] = np.broadcast_to(a.data.astype(np.float64), a.shape).ravel()
@@ -174,7 +174,8 @@ def _same_values(mine: Side, other: Side, tolerance: float) -> np.ndarray:
     """Lanes with a value that ``other`` computes from the same inputs, up to ``tolerance`` (relative)."""
     result = np.zeros(mine.cone.shape, bool)
     theirs = np.flatnonzero(other.cone & ~other.leaf & np.isfinite(other.values))
-    ours = np.flatnonzero(mine.cone & ~mine.matched & ~mine.leaf & np.isfinite(mine.values) & (mine.touch != 0))
+    telling = np.isfinite(mine.values) & ~np.isin(mine.values, (0.0, 1.0, -1.0))  # the rest is equal by chance
+    ours = np.flatnonzero(mine.cone & ~mine.matched & ~mine.leaf & telling & (mine.touch != 0))
     order = np.lexsort((other.values[theirs], other.touch[theirs]))
     theirs = theirs[order]
     keys, starts = np.unique(other.touch[theirs], return_index=True)

@@ -88,7 +88,8 @@ class _Pair:
         if not clear.size:
             return []
         farthest = clear[np.argsort(-gap.ravel()[clear], kind="stable")][: CANDIDATES // 2]
-        large = clear[gap.ravel()[clear] >= 0.1 * gap.ravel()[farthest[0]]] if np.isfinite(gap.ravel()[farthest[0]]) else clear
+        least = gap.ravel()[farthest[0]] if np.isinf(gap.ravel()[farthest[0]]) else 0.1 * gap.ravel()[farthest[0]]
+        large = clear[gap.ravel()[clear] >= least]
         spread = large[np.linspace(0, len(large) - 1, CANDIDATES).astype(int)]
         picked = dict.fromkeys([*farthest.tolist(), *spread.tolist()])
         return [tuple(int(i) for i in np.unravel_index(n, gap.shape)) for n in picked]

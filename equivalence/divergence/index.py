@@ -14,7 +14,7 @@ from equivalence.divergence.trace import Choice, Trace
 from lowering.ir.program import Op, Value
 
 STRUCTURE = frozenset(("broadcast", "reshape", "transpose"))
-GIVEN = frozenset(("iota", "program_id", "num_programs", "constant", "alloc"))
+GIVEN = frozenset(("iota", "program_id", "num_programs", "constant", "alloc", "addptr"))
 Lane = tuple[int, ...]
 
 

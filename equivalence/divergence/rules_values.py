@@ -267,13 +267,13 @@ def _maths(side: object) -> list[Node]:
 
 def ties(c: Context) -> Explanation | None:
     """An index of an extremum: which of several equal ones."""
-    extremes = [n for s in (c.a, c.b) for n in nodes(s, s.bad) if n.fn in ("reduce argmax", "reduce argmin")]
-    b = c.first_b()
-    if not extremes or b is None or c.root_b.application.data.dtype.kind not in "iu":
+    extremes = [n for s in (c.a, c.b) for n in nodes(s, s.cone) if n.fn in ("reduce argmax", "reduce argmin")]
+    if not extremes or c.root_b.application.data.dtype.kind not in "iu":
         return None
-    what = f"among equal extrema A names {number(c.root_a.value)}, B {number(c.root_b.value)}"
-    a = c.first_a() or c.root_a
-    return said("order", a.span, b.span, what)
+    picks = [n for n in nodes(c.b, c.b.bad) if n.name == "reduce" and n.application.data.dtype.kind in "iu"]
+    b = picks[0] if picks else c.first_b() or c.root_b
+    what = f"among equal extrema A names {number(c.root_a.value)}, B {number(c.root_b.value)}: {about(b.span)}"
+    return said("order", (c.first_a() or c.root_a).span, b.span, what)
 
 
 def casts(c: Context) -> Explanation | None:
