@@ -129,10 +129,12 @@ def _extreme_pair(m: Machine, frame: Frame, op: Op, x: Sequence[Lanes], axis: in
 
 def _outs(op: Op, data: Sequence[np.ndarray], x: Sequence[Lanes]) -> list[Lanes]:
     taint = max(a.taint for a in x)
-    return [
-        Lanes(v.type.dtype, v.type.shape, d.astype(v.type.dtype.numpy, copy=False), None, taint=taint)
-        for v, d in zip(op.results, data, strict=True)
-    ]
+    outs = []
+    for value, array in zip(op.results, data, strict=True):
+        dt = value.type.dtype
+        fits = None if dt.is_float else dt
+        outs.append(Lanes(dt, value.type.shape, array.astype(dt.numpy, copy=False), None, taint=taint, fits=fits))
+    return outs
 
 
 def _several(m: Machine, site: object, outs: list[Lanes], args: list[Lanes], extra: object) -> list[Lanes]:
@@ -240,7 +242,7 @@ def scatter(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]
     base, updates = (m.lift(a) for a in levelled(m, x[:2]))
     inside = np.ones((1,) * (len(updates.shape) + 1), bool)
     for index, extent in zip(x[2:], base.shape, strict=True):
-        m.observe(index, op.span)
+        m.observe(index, op.span, f"scatter {op.attrs['combine']}", x[:2])
         inside = inside & (index.data >= 0) & (index.data < extent)
     position = structure.flat_index([i.data for i in x[2:]], base.shape)
     batch = max(frame.batch if frame.instance is not None else 1, base.batch, updates.batch, position.shape[0])

@@ -110,6 +110,7 @@ def if_(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]:
 @handles("observe")
 def observe(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]:
     m.observe(x[0], op.span)
+    m.reads.append(np.ascontiguousarray(x[0].data).tobytes())
     return []
 
 

@@ -61,6 +61,7 @@ class Limits:
     steps: int = 20_000_000
     masked_load_is_zero: bool = False
     undefined_fill: float = 0.0  # the concrete value of undefined lanes: nothing may depend on it
+    side: int = 0  # of a comparison: undefined lanes of the two sides are never the same
 
 
 @dataclass(eq=False, slots=True)
@@ -116,13 +117,17 @@ class Machine:
     path: dict[str, int] = field(default_factory=dict)
     path_sites: list[Span] = field(default_factory=list)
     draws: set[int] = field(default_factory=set)
+    followed: int = 0  # freedoms of whatever control and addresses followed, and races: they join every output
+    drawn: int = 0
     undefined_count: int = 0
     steps: int = 0
     numbers: dict[int, int] = field(default_factory=dict)  # position of each op in its function
     used: set[int] = field(default_factory=set)  # ids of values that some op reads
+    locks: bool = False  # the running kernel has a compare-and-swap: its instances wait for each other
 
     def __post_init__(self) -> None:
         self.memory = Memory(self.undefined)
+        self.undefined_count = self.limits.side << 48
         blocks = [self.program.body, *(k.body for k in self.program.kernels.values())]
         for block in blocks:
             for number, op in enumerate(block.walk()):
@@ -139,6 +144,7 @@ class Machine:
             frame.values[value] = self.input(name, inputs[name], value.type.dtype, value.type.shape)
         self.block(frame, self.program.body)
         outputs = {name: frame.values[value] for name, value in self.program.outputs}
+        outputs = {name: x.replace(freedoms=x.freedoms | self.followed) for name, x in outputs.items()}
         return Outcome(outputs, list(self.events.values()), dict(self.path), list(self.path_sites), self.draws)
 
     def block(self, frame: Frame, block: Block) -> list[Lanes]:
@@ -243,7 +249,7 @@ class Machine:
     def primitive(self, frame: Frame, op: Op, operands: Sequence[Lanes]) -> Lanes:
         """An elementwise primitive: concrete data first, then every interpretation's planes."""
         result = op.results[0].type
-        if op.name == "select" and operands[0].taint != FLOAT_DATA:
+        if op.name == "select" and _is_choice(operands[0], result.dtype):
             return self.merge(operands[0], operands[1], operands[2])
         data = ieee.evaluate(op.name, op.attrs, result.dtype, *operands)
         out = Lanes(result.dtype, result.shape, data, None, taint=max(a.taint for a in operands))
@@ -301,10 +307,9 @@ class Machine:
     def merge(self, condition: Lanes, a: Lanes, b: Lanes) -> Lanes:
         """Lanes of ``a`` where the concrete condition holds, of ``b`` elsewhere: no operation, only a choice."""
         chosen = condition.data
-        if chosen.all():
-            return a if a.batch >= chosen.shape[0] else a
-        if not chosen.any():
-            return b
+        if chosen.all() or not chosen.any():
+            taken = a if chosen.all() else b
+            return taken.replace(freedoms=taken.freedoms | condition.freedoms) if condition.freedoms else taken
         if (a.planes is None) != (b.planes is None):
             a, b = self.lift(a), self.lift(b)
         planes = None
@@ -316,7 +321,7 @@ class Machine:
             np.where(chosen, a.data, b.data),
             planes,
             taint=max(a.taint, b.taint, condition.taint),
-            freedoms=a.freedoms | b.freedoms,
+            freedoms=a.freedoms | b.freedoms | condition.freedoms,
             literal=a.literal if a.literal == b.literal else SOME,
             product=a.product or b.product,
             fits=a.fits if a.fits is b.fits else None,
@@ -331,10 +336,15 @@ class Machine:
 
     # -- the path condition --------------------------------------------------------------------------------------
 
-    def observe(self, value: Lanes, span: Span) -> None:
-        """Control or an address follows float data: (fingerprint, outcome) joins the path condition."""
+    def observe(self, value: Lanes, span: Span, text: str = "", context: Sequence[Lanes] = ()) -> None:
+        """Control or an address follows float data: (fingerprint, outcome) joins the path condition.
+
+        ``text`` and ``context`` are what another outcome would have used: the other branch, the elements not read.
+        """
+        self.followed |= value.freedoms
         if value.taint != FLOAT_DATA or value.planes is None:
             return
+        self.beside(text, context)
         if span not in self.path_sites:
             self.path_sites.append(span)
         outcome = hash(value.data.tobytes())
@@ -342,6 +352,31 @@ class Machine:
             if name in value.planes:
                 words = value.planes[name].tobytes()
                 self.path[name] = hash((self.path.get(name, 0), words, outcome))
+
+
+    def beside(self, text: str, context: Sequence[Lanes]) -> None:
+        """What an outcome of data did not use joins the path condition too: equal paths must mean equal programs."""
+        for name in ("exact", "reassociated"):
+            parts = [_identity(lanes, name) for lanes in context]
+            if any(name in interpretation.planes for interpretation in self.interpretations):
+                self.path[name] = hash((self.path.get(name, 0), text, *parts))
+
+    def race(self, what: str, span: Span) -> None:
+        """Two instances touch one element and at least one writes: any output may depend on who comes first."""
+        self.event("race", what, span)
+        kind = "racing" if self.locks else "race"
+        self.followed |= self.freedoms.bit(kind, f"{what} {span}", what, span)
+
+
+def _is_choice(condition: Lanes, result: DType) -> bool:
+    """Whether a select is decided by the run: integer inputs choose floats, but are not their own fingerprint."""
+    return condition.taint == INDEX or (condition.taint == INTEGER_DATA and result.is_float)
+
+
+def _identity(lanes: Lanes, name: str) -> int:
+    """A number for all lanes: of their words, or of the integers themselves."""
+    planes = lanes.planes or {}
+    return hash((lanes.shape, lanes.full(planes.get(name, lanes.data)).tobytes()))
 
 
 def kernel_frame(

@@ -98,7 +98,7 @@ def levelled(m: Machine, parts: Sequence[Lanes]) -> list[Lanes]:
 def gather(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]:
     source, indices = x[0], x[1:]
     for index in indices:
-        m.observe(index, op.span)
+        m.observe(index, op.span, f"gather {op.attrs['mode']}", [source])
     if not indices:
         return [source]
     arrays = [i.data.astype(np.int64) for i in indices]
@@ -115,10 +115,11 @@ def gather(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]:
     return [m.merge(Lanes(BOOL, shape, inside), m.lift(taken), m.undefined(taken.dtype, shape))]
 
 
-def _starts(m: Machine, op: Op, starts: Sequence[Lanes], shape: Sequence[int], window: Sequence[int]) -> list[int]:
+def _starts(m: Machine, op: Op, x: Sequence[Lanes], starts: Sequence[Lanes], window: Sequence[int]) -> list[int]:
     """Clamped so that the window fits; starts are uniform scalars outside of launches."""
+    shape = x[0].shape
     for start in starts:
-        m.observe(start, op.span)
+        m.observe(start, op.span, op.name, x)
     return [
         int(min(max(int(any_value(s)), 0), extent - size))
         for s, extent, size in zip(starts, shape, window, strict=True)
@@ -128,7 +129,7 @@ def _starts(m: Machine, op: Op, starts: Sequence[Lanes], shape: Sequence[int], w
 @handles("dynamic_slice")
 def dynamic_slice(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]:
     window = tuple(op.attrs["shape"])
-    start = _starts(m, op, x[1:], x[0].shape, window)
+    start = _starts(m, op, x[:1], x[1:], window)
     limit = [s + w for s, w in zip(start, window, strict=True)]
     return [x[0].map(lambda a: structure.slice_(a, x[0].shape, start, limit, [1] * len(window)), window)]
 
@@ -136,7 +137,7 @@ def dynamic_slice(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[
 @handles("dynamic_update_slice")
 def dynamic_update_slice(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]:
     base, update = levelled(m, x[:2])
-    start = _starts(m, op, x[2:], base.shape, update.shape)
+    start = _starts(m, op, x[:2], x[2:], update.shape)
     if update.shape == base.shape:
         return [update]
     window = (slice(None), *(slice(s, s + w) for s, w in zip(start, update.shape, strict=True)))
@@ -153,17 +154,17 @@ def dynamic_update_slice(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Se
 def addptr(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]:
     data = x[0].data + x[1].data.astype(np.int64) * np.int64(op.attrs["bytes"])
     taint = max(a.taint for a in x)
-    if taint == FLOAT_DATA:
-        for a in x:
-            m.observe(a, op.span)
-    return [Lanes(op.result.type.dtype, op.result.type.shape, data)]
+    for a in x:
+        m.observe(a, op.span)
+    return [Lanes(op.result.type.dtype, op.result.type.shape, data, taint=taint)]
 
 
 @handles("random")
 def random(m: Machine, frame: Frame, op: Op, _: list[Lanes]) -> Sequence[Lanes]:
     dt, shape = dtype(op.attrs["to"]), tuple(op.attrs["shape"])
-    name = f"random {op.attrs['dist']} {op.attrs['stream']}"
+    m.drawn += 1
+    name = f"random {op.attrs['dist']} {op.attrs['stream']} draw {m.drawn}"
     m.event("random-stream", f"a {op.attrs['dist']} draw whose stream nothing specifies", op.span)
-    rng = np.random.default_rng(abs(hash((str(op.attrs["stream"]), shape))) % 2**32)
+    rng = np.random.default_rng([m.drawn, *shape])
     data = rng.standard_normal(shape) if "normal" in op.attrs["dist"] else rng.random(shape)
     return [m.input(name, data.astype(dt.numpy), dt, shape)]

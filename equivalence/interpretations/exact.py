@@ -3,7 +3,8 @@
 Equal words mean bit-identical values for every input (up to a hash collision; docs/verdicts.md gives the number),
 given that each open choice reached has the same site on both sides.  The laws used, and no others (SEMANTICS §3):
 commutative add, mul, fma; a - b = a + (-b); signs move through mul and div; x + x = 2x; scaling by 2^k;
-x * 1 = x; lossless widening and rounding back.  Signs and powers of two are factors of a word in the ring.
+x * 1 = x; lossless widening and rounding back.  What min and max do with NaN is no part of a word (special values are
+compared by running them).  Signs and powers of two are factors of a word in the ring.
 """
 
 from __future__ import annotations
@@ -164,7 +165,7 @@ class Exact(Hashed):
             return self.give(ring.sum_axis(words, axis) if combine == "add" else ring.prod_axis(words, axis))
         if words.shape[axis] == 1:
             return self.give(words.squeeze(axis))
-        text = f"reduce {combine}:{out.dtype} {site.attrs['nan']}"
+        text = f"reduce {combine}:{out.dtype}"
         if not out.dtype.is_float:
             return self.give(self.unordered_set(text, words, axis))
         if site.attrs["order"] != "unordered":
@@ -197,7 +198,7 @@ class Exact(Hashed):
         """argmax pairs: the value is that of a max; the index a function of all values, places and indices."""
         axis, combine = site.attrs["axis"] + 1, site.attrs["combine"]
         values, indices = (self.full_axis(self.word(a), args[0].shape, axis) for a in args)
-        text = f"{combine} {site.attrs['nan']} {site.attrs['tie'] if site.attrs['tie'] == 'lowest' else site.key}"
+        text = f"{combine} {site.attrs['tie'] if site.attrs['tie'] == 'lowest' else site.key}"
         neutral = self.literal_is(args[0], float("-inf") if combine == "argmax" else float("inf"))
         value = self.unordered_set(text, values, axis)
         index = self.extreme_index(text, values, indices, neutral, axis)

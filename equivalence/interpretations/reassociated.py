@@ -39,10 +39,12 @@ class Reassociated(Hashed):
     name = "reassociated"
     plane = "reassociated"
 
-    def __init__(self, seed: int, fuse: bool = False) -> None:
-        """``fuse``: every product that may be contracted into an addition is (one legal choice of the compiler)."""
+    def __init__(self, seed: int, uncontracted: bool = False) -> None:
+        """``uncontracted``: an fma is its product and its sum; which products were fixed, and how, is noted."""
         super().__init__(seed)
-        self.fuse = fuse
+        self.uncontracted = uncontracted
+        self.fixed_fused: list[Words] = []
+        self.fixed_rounded: list[Words] = []
         self._negation = np.uint64(self.mixer.leaf(tag("negation"), "mask") & int(MASK))
 
     # -- faces ---------------------------------------------------------------------------------------------------
@@ -101,16 +103,8 @@ class Reassociated(Hashed):
     def op_add(self, site: Site, out: Lanes, a: Lanes, b: Lanes) -> Planes:
         if not out.dtype.is_float:
             return self.generic(site, out, a, b, symmetric=True)
-        if self.fuse and (a.product or b.product):
-            a, b = (self.fused(a), b) if a.product else (a, self.fused(b))
         planes = self.accumulate("add", site, out, a, b)
         return self._after_literal(site, out, a, b, planes)
-
-    def fused(self, product: Lanes) -> Lanes:
-        """The product as an fma adds it, unrounded."""
-        words = self.word(product)
-        fused = np.where((words & (KIND | LITERAL)) == 0, self._unrounded(words), words)
-        return product.replace(planes={self.plane: fused}, product=False)
 
     def _after_literal(self, site: Site, out: Lanes, a: Lanes, b: Lanes, planes: Planes) -> Planes:
         """Adding a nonzero finite literal is not accumulation: it closes the face."""
@@ -136,8 +130,6 @@ class Reassociated(Hashed):
     def op_sub(self, site: Site, out: Lanes, a: Lanes, b: Lanes) -> Planes:
         if not out.dtype.is_float:
             return self.generic(site, out, a, b)
-        if self.fuse and b.product and not a.product:
-            b = self.fused(b)
         return self.op_add(site, out, a, self.negated(b))
 
     def negated(self, b: Lanes) -> Lanes:
@@ -183,7 +175,10 @@ class Reassociated(Hashed):
         """The term a * b; the sign of a negative literal factor is the sign of the product."""
         (x, sx), (y, sy) = self._magnitude(a), self._magnitude(b)
         words = self._product(out, ring.mul(self.closed(x), self.closed(y)))
-        words = self._unrounded(words) if fused else words
+        if self.uncontracted and not out.product and not product_is_exact(a, b, out):
+            (self.fixed_fused if fused else self.fixed_rounded).append(np.unique(words & MASK))
+        elif fused:
+            words = self._unrounded(words)
         if sx is None and sy is None:
             return words
         flip = sx if sy is None else sy if sx is None else sx ^ sy
@@ -415,6 +410,17 @@ class Reassociated(Hashed):
         )
 
 
+def contradict(a: Reassociated, b: Reassociated) -> bool:
+    """Whether some product is fixed fused in one program and fixed rounded in the other (both uncontracted)."""
+
+    def meet(fused: list[Words], rounded: list[Words]) -> bool:
+        if not fused or not rounded:
+            return False
+        return bool(np.intersect1d(np.concatenate(fused), np.concatenate(rounded)).size)
+
+    return meet(a.fixed_fused, b.fixed_rounded) or meet(b.fixed_fused, a.fixed_rounded)
+
+
 def product_is_exact(a: Lanes, b: Lanes, out: Lanes) -> bool:
     """Whether every product of the two is a value of ``out``'s format: f16 or f8 operands in f32, f32 in f64."""
     narrow = {"f16", "f8e4m3fn", "f8e5m2", "f8e4m3fnuz", "f8e5m2fnuz", "f8e4m3b11fnuz"}
@@ -444,4 +450,4 @@ def unscramble(words: Words) -> Words:
     return (x * np.uint64(_INVERSE)) & MASK
 
 
-__all__ = ["Reassociated", "product_is_exact"]
+__all__ = ["Reassociated", "contradict", "product_is_exact"]

@@ -55,7 +55,7 @@ class Evidence:
     real_runs: int = 0
     real_mismatch: bool = False
     real_uncomparable: float = 0.0
-    fused_equal: bool = True
+    uncontracted_equal: bool = True
 
     def add_deep(self, run: PairRun, label: str, a: Lanes, b: Lanes) -> Comparison:
         """A run under the fingerprint interpretations."""
@@ -72,10 +72,11 @@ class Evidence:
         self.add_test(run, label, comparison)
         return comparison
 
-    def add_fused(self, run: PairRun, a: Lanes, b: Lanes) -> None:
-        """A run in which every contraction that is open is made: a legal choice, so equality there counts."""
+    def add_uncontracted(self, run: PairRun, a: Lanes, b: Lanes, clash: bool) -> None:
+        """A run in which every fma is its product and its sum; ``clash``: some product is fixed otherwise elsewhere."""
         equal = compare(a, b, ("reassociated",)).equal_words["reassociated"]
-        self.fused_equal = self.fused_equal and equal and paths_equal(run.a, run.b, "reassociated")
+        equal = equal and not clash and paths_equal(run.a, run.b, "reassociated")
+        self.uncontracted_equal = self.uncontracted_equal and equal
 
     def add_test(self, run: PairRun, label: str, comparison: Comparison) -> None:
         """A run that tests values against bounds."""

@@ -18,7 +18,7 @@ from equivalence.interpretations.base import Interpretation
 from equivalence.interpretations.depends import Depends
 from equivalence.interpretations.error import Error
 from equivalence.interpretations.exact import Exact
-from equivalence.interpretations.reassociated import Reassociated
+from equivalence.interpretations.reassociated import Reassociated, contradict
 from equivalence.judge import guards, inputs, realjudge, scope, sensitivity, special, structure, undefined
 from equivalence.judge.compare import compare
 from equivalence.judge.evidence import Evidence
@@ -163,17 +163,26 @@ class Judge:
         self.shapes.append(ShapeResult(self.shape_of(pair), self.shape_level(before), "given" if number == 0 else ""))
 
     def fused_runs(self) -> None:
-        """An explicit fma on one side and an open contraction on the other: all open ones made, a legal choice."""
+        """An explicit fma on one side may meet an open contraction on the other (SEMANTICS §3).
+
+        The uncontracted forms must match, and no product may be fixed fused on one side and fixed rounded on the other.
+        """
         given = self.pairs[0]
         explicit = any(op.name == "fma" for program in (given.a, given.b) for op in program.walk())
         if not explicit or all(e.equal["exact"] or e.equal["reassociated"] for e in self.evidence):
             return
         for number, pair in enumerate(self.pairs):
-            run = self.runner.run(pair, [Reassociated(self.options.seed + number, fuse=True), Depends()], pair.inputs)
+            sides = [Reassociated(self.options.seed + number, uncontracted=True) for _ in "ab"]
+            outcomes = [
+                self.runner.one(program, [side, Depends()], pair.inputs)
+                for program, side in zip((pair.a, pair.b), sides, strict=True)
+            ]
+            run = PairRun(pair, pair.inputs, outcomes[0], outcomes[1])
+            clash = contradict(sides[0], sides[1])
             for evidence, (_, a, b) in zip(self.evidence, run.outputs(), strict=True):
-                evidence.add_fused(run, a, b)
+                evidence.add_uncontracted(run, a, b, clash)
         for evidence in self.evidence:
-            evidence.equal["reassociated"] |= evidence.fused_equal
+            evidence.equal["reassociated"] |= evidence.uncontracted_equal
 
     def shape_level(self, before: Sequence[Mapping[str, bool]]) -> Level:
         """What this run alone says of all outputs together, before the weaker levels are tried."""

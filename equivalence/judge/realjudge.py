@@ -1,53 +1,87 @@
-"""Runs a pair under `real` until every decision has been seen both ways, and says what is left open.
+"""Runs a pair under `real` until every decision that matters has been seen both ways, and says what is left open.
 
-Takes a Judge in progress; fills its RealState and the real part of its evidence.
+Takes a Judge in progress; fills its RealState and the real part of its evidence.  One run proves nothing about roots:
+agreements over several primes are read together.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from equivalence.evaluator import Lanes
 from equivalence.fields.primes import choose
 from equivalence.interpretations.depends import Depends
+from equivalence.interpretations.real import Real, agree, dismiss, prepare, together
 from equivalence.judge import inputs
-from equivalence.judge.runs import Pair
+from equivalence.judge.runs import Pair, PairRun
+from equivalence.verdicts import Check
+from lowering.errors import Span
 
 if TYPE_CHECKING:
     from equivalence.judge.judge import Judge
 
-MOST_RUNS = 10
+PRIMES = 3
+MOST_LANES = 1 << 16  # input elements up to which derived inputs steer toward unseen outcomes
 
 
 def run(judge: Judge) -> None:
-    """The given shape first, then derived inputs at the smallest shape until no outcome is unseen."""
-    try:
-        from equivalence.interpretations.real import agree, prepare
-    except ImportError:
-        return
-
+    """Every set of shapes once; the smallest also under more primes and, while outcomes are unseen, more inputs."""
     judge.real.available = True
-    primes = choose(judge.options.seed, 2)
     smallest = min(judge.pairs, key=lambda p: p.size)
-    unseen: dict[object, tuple] = {}
+    primes = choose(judge.options.seed, PRIMES)
     for number, pair in enumerate(judge.pairs):
         if number and judge.late():
+            judge.checks.append(Check("real function", None, "not every set of shapes was run: out of time"))
             break
-        real, assumed = prepare(pair.a, pair.b, judge.options.seed + number, primes[number % len(primes)])
-        judge.assumptions.update(dict.fromkeys(assumed))
-        _one(judge, pair, real, pair.inputs, agree)
-        unseen = {key: missing for key, *missing in real.unseen()}
+        wanted = primes if pair is smallest else primes[:1]
+        reals = [_prepared(judge, pair, number, prime) for prime in wanted]
+        found = [_agreements(judge, pair, real, pair.inputs) for real in reals]
+        _note(judge, found)
         if pair is smallest:
-            for _name, arrays in inputs.sets(pair.inputs, judge.options.seed):
-                if not real.unseen() and judge.evidence[0].real_runs > 3:
-                    break
-                _one(judge, pair, real, arrays, agree)
-            judge.real.unseen = [(m[-1], m[0]) for m in ({k: v for k, *v in real.unseen()}).values()]
-    del unseen
+            judge.real.unseen = _steer(judge, pair, reals[0])
+        for real in reals:
+            judge.assumptions.update(dict.fromkeys(real.assumptions))
 
 
-def _one(judge: Judge, pair: Pair, real: object, arrays: dict, agree: object) -> None:
-    done = judge.runner.run(pair, [real, Depends()], arrays)  # type: ignore[list-item]
-    for evidence, (_, a, b) in zip(judge.evidence, done.outputs(), strict=True):
-        agreement = agree(real, a, b)  # type: ignore[operator]
-        evidence.real_runs += 1
-        evidence.real_mismatch |= not agreement.equal
+def _prepared(judge: Judge, pair: Pair, number: int, prime: Any) -> Real:
+    real, assumed = prepare(pair.a, pair.b, judge.options.seed + number, prime)
+    judge.assumptions.update(dict.fromkeys(assumed))
+    return real
+
+
+def _evaluate(judge: Judge, pair: Pair, real: Real, arrays: inputs.Arrays) -> PairRun:
+    outcomes = []
+    for side, program in (("A", pair.a), ("B", pair.b)):
+        real.sites.side = side
+        outcomes.append(judge.runner.one(program, [real, Depends()], arrays))
+    return PairRun(pair, dict(arrays), outcomes[0], outcomes[1])
+
+
+def _agreements(judge: Judge, pair: Pair, real: Real, arrays: inputs.Arrays) -> list[Any]:
+    done = _evaluate(judge, pair, real, arrays)
+    return [agree(real, a, b) for _, a, b in done.outputs()]
+
+
+def _note(judge: Judge, found: list[list[Any]]) -> None:
+    """Agreements of one set of shapes: rows are primes, columns outputs."""
+    for position, evidence in enumerate(judge.evidence):
+        whole = together([row[position] for row in found])
+        evidence.real_runs += len(found)
+        evidence.real_mismatch |= bool(whole.mismatch.any()) or not whole.equal
+
+
+def _steer(judge: Judge, pair: Pair, real: Real) -> list[tuple[Span, str]]:
+    """Derived inputs until nothing is unseen; then the choices that move no output are dismissed."""
+    if pair.size <= MOST_LANES:
+        for _, arrays in inputs.sets(pair.inputs, judge.options.seed):
+            if not real.unseen() or judge.late():
+                break
+            _note(judge, [_agreements(judge, pair, real, arrays)])
+
+    def outputs() -> list[Lanes]:
+        done = _evaluate(judge, pair, real, pair.inputs)
+        return [lanes for _, a, b in done.outputs() for lanes in (a, b)]
+
+    if real.unseen():
+        dismiss(real, outputs)
+    return [(span, outcome) for _, outcome, span in real.unseen()]
