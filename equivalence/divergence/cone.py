@@ -163,7 +163,9 @@ def match(mine: Side, other: Side, tolerance: float, vouched: np.ndarray | None 
     known = other.words[other.cone]
     if vouched is not None:
         known = np.concatenate([known, vouched])
-    mine.matched = mine.cone & (np.isin(mine.words, known) | mine.literal)
+    mine.matched = mine.cone & mine.literal
+    inside = np.flatnonzero(mine.cone)
+    mine.matched[inside] |= np.isin(mine.words[inside], known)
     if tolerance:
         mine.matched |= _not_by_chance(mine, _same_values(mine, other, tolerance))
     proved = np.flatnonzero(mine.matched & ~mine.leaf & ~mine.literal)

@@ -12,7 +12,7 @@ import numpy as np
 
 from equivalence.divergence import rules_memory, rules_outputs, rules_rounding, rules_values
 from equivalence.divergence.cone import Columns, Side, columns, cone, match, root_of, side
-from equivalence.divergence.finding import Context, Explanation, nodes, said
+from equivalence.divergence.finding import Context, Explanation, said
 from equivalence.divergence.node import Node
 from equivalence.divergence.trace import Trace, trace
 from equivalence.evaluator import Lanes
@@ -122,7 +122,7 @@ class _Pair:
         match(mine[1], mine[0], tolerance, vouched)
         match(mine[0], mine[1], tolerance)
         context = Context(*mine, name, element, self.by_value, self._repaired(name, a, element, max(tolerance, 1e-6)))
-        context.front_a, context.front_b = ([Node(s, n) for n in s.frontier()] for s in mine)
+        context.front_a, context.front_b = (_thinned(s) for s in mine)
         context.missing, context.extra = _only(*mine), _only(mine[1], mine[0])
         return context
 
@@ -156,6 +156,15 @@ class _Pair:
         return repaired
 
 
+def _thinned(mine: Side) -> list[Node]:
+    """The frontier with at most four lanes of one op: the first two and the last two say what it is about."""
+    by_op: dict[int, list[Node]] = {}
+    for node in (Node(mine, n) for n in mine.frontier()):
+        by_op.setdefault(id(node.op), []).append(node)
+    kept = [n for same in by_op.values() for n in (same if len(same) <= 4 else [*same[:2], *same[-2:]])]
+    return sorted(kept, key=lambda n: n.number)
+
+
 def _noise(lanes: Lanes) -> float:
     """Relative distance of two right answers in a dtype."""
     return {"f64": 1e-12, "f32": 1e-4, "f16": 4e-3, "bf16": 3e-2}.get(
@@ -166,8 +175,9 @@ def _noise(lanes: Lanes) -> float:
 def _only(mine: Side, other: Side) -> list[Node]:
     """Input elements in one cone and not in the other."""
     known = other.words[other.cone & other.leaf]
-    flags = mine.leaf & ~mine.literal & ~np.isin(mine.words, known)
-    return [n for n in nodes(mine, flags) if n.name == "input"]
+    leaves = np.flatnonzero(mine.cone & mine.leaf & ~mine.literal)
+    lanes = leaves[~np.isin(mine.words[leaves], known)]
+    return [node for node in (Node(mine, int(n)) for n in lanes) if node.name == "input"]
 
 
 def _distance(c: Context) -> tuple[bool, int, int]:

@@ -1,68 +1,76 @@
-"""Rules about roundings and order, where the real functions agree: casts, accumulators, contraction, reductions.
+"""Rules about roundings and order, where the real functions agree: casts, accumulators, reductions.
 
 Each rule takes a Context and gives an Explanation or None; RULES is their order.
 """
 
 from __future__ import annotations
 
-from equivalence.divergence.finding import Context, Explanation, Rule, said
+from equivalence.divergence.cone import Side
+from equivalence.divergence.finding import Context, Explanation, Rule, nodes, said
 from equivalence.divergence.node import Node
 from equivalence.divergence.rules_memory import words
 
-_SUMS = ("reduce add", "dot", "scan add")
-
-
-def rounding(c: Context) -> Explanation | None:
-    """One side rounds a value to a narrower dtype that the other keeps."""
-    for mine, theirs, who, other in ((c.front_b, c.front_a, "B", "A"), (c.front_a, c.front_b, "A", "B")):
-        for node in mine:
-            if node.name == "cast" and node.application.data.dtype.itemsize < _width(node):
-                given = node.operands[0][0].source()
-                partner = theirs[0] if theirs else (c.root_a if who == "B" else c.root_b)
-                spans = (partner.span, node.span) if who == "B" else (node.span, partner.span)
-                what = f"{who} rounds {_named(given)} to {node.dtype} ({node.span.file.rsplit('/', 1)[-1]}:{node.span.line}); {other} does not"
-                return said("cast", *spans, what)
-    return None
-
-
-def _width(node: Node) -> int:
-    return node.operands[0][0].application.data.dtype.itemsize
-
-
-def _named(node: Node) -> str:
-    return node.element() if node.name == "input" else f"the {words(node)}"
+_SUMS = ("reduce add", "dot", "scan add", "add")
+_ORDERS = {"sequential": "one after the other", "pairwise": "pairwise", "racing": "in racing order"}
 
 
 def accumulators(c: Context) -> Explanation | None:
     """The same sum in another dtype."""
     for b in c.front_b:
         for a in c.front_a:
-            if _sums(a) and _sums(b) and a.dtype != b.dtype:
-                return said("accumulator", a.span, b.span, f"A adds up in {a.dtype}, B in {b.dtype}")
+            if a.fn in _SUMS and b.fn in _SUMS and a.dtype != b.dtype:
+                return said("accumulator", a.span, b.span, f"A adds up in {a.dtype}, B adds up in {b.dtype}")
     return None
 
 
-def _sums(node: Node) -> bool:
-    return node.fn in _SUMS or node.name == "add"
+def rounding(c: Context) -> Explanation | None:
+    """One side rounds a value to a narrower dtype that the other keeps.
+
+    Where the values differ only the frontier counts; where they agree, any rounding on the way does.
+    """
+    sides = (c.b, c.front_b, c.first_a(), "B", "A"), (c.a, c.front_a, c.first_b(), "A", "B")
+    for (mine, front, partner, who, other), (theirs, *_) in zip(sides, sides[::-1], strict=True):
+        known = {n.dtype for n in _roundings(nodes(theirs, theirs.bad))}
+        for node in _roundings(front if c.by_value else nodes(mine, mine.bad)):
+            if node.dtype not in known:
+                span = partner.span if partner is not None else None
+                spans = (span, node.span) if who == "B" else (node.span, span)
+                return said("cast", *spans, f"{who} rounds {_given(node)} to {node.dtype} ({node.span}); {other} does not")
+    return None
+
+
+def _roundings(found: list[Node]) -> list[Node]:
+    """Conversions to a narrower dtype."""
+    casts = [n for n in found if n.name == "cast"]
+    return [n for n in casts if n.application.data.dtype.itemsize < n.operands[0][0].application.data.dtype.itemsize]
+
+
+def _given(node: Node) -> str:
+    given = node.operands[0][0].source()
+    return given.element() if given.name == "input" else f"the {words(given)}"
 
 
 def orders(c: Context) -> Explanation | None:
     """The same terms added in another order."""
+    if c.by_value:
+        return None
     for b in c.front_b:
         for a in c.front_a:
-            if _sums(a) and _sums(b) and not c.by_value:
-                return said("order", a.span, b.span, f"A {_order(a)}, B {_order(b)}")
+            if a.fn in _SUMS and b.fn in _SUMS:
+                return said("order", a.span, b.span, f"A {_order(c.a, a)}; B {_order(c.b, b)}")
     return None
 
 
-def _order(node: Node) -> str:
-    count = max((len(o) for o in node.operands), default=1)
+def _order(side: Side, node: Node) -> str:
+    """How a sum is put together: in one reduction, or block by block."""
+    turns = sum(1 for a in side.trace.log if a.op is node.op and side.cone[a.first : a.first + a.size].any())
     if node.name == "add":
-        return "adds terms one after the other"
-    order = {"sequential": "one after the other", "pairwise": "pairwise"}.get(
-        node.application.attrs["order"], "in one reduction of open order"
-    )
-    return f"adds {count} terms {order}"
+        racing = node.op is not None and node.op.name == "atomic_rmw"
+        return f"adds {turns + 1} terms {'in racing order' if racing else 'one after the other'}"
+    terms = sum(not n.literal for n in node.operands[0])
+    impl = node.application.attrs.get("impl") or "its compiler"
+    order = _ORDERS.get(node.application.attrs["order"], f"in one reduction whose order {impl} chooses")
+    return f"adds {turns} blocks of {terms} one after the other" if turns > 1 else f"adds {terms} terms {order}"
 
 
 RULES: list[Rule] = [accumulators, rounding, orders]
