@@ -136,10 +136,12 @@ class Decisions(Functions):
         condition, x, y = cell(c), cell(a), cell(b)
         take = condition.sample != 0
         settled = (condition.mark & LITERAL) != 0
-        if not settled.all() and not self.sites.settled(site, "select"):
-            self.sites.record(site, "select", condition.alive & ~settled, [take, ~take], (c,))
+        kind = "select" if c.taint == FLOAT_DATA else "choice"
+        if not settled.all() and not self.sites.settled(site, kind):
+            self.sites.record(site, kind, condition.alive & ~settled, [take, ~take], (c,))
         x, y = (z.marked(unliteral(z.mark, settled)) for z in (x, y))
-        return pick(take, x, y).planes()
+        chosen = pick(take, x, y)
+        return (self.freed(site, kind, chosen) if kind == "choice" else chosen).planes()
 
     def saturated(self, site: Site, x: Cell, dtype: DType, lanes: Lanes) -> Cell:
         """Clamped to the largest finite values of ``dtype``: a decision like any other."""

@@ -21,6 +21,7 @@ OUTCOMES: dict[str, tuple[str, ...]] = {
     "min": ("the left operand is smaller", "the right operand is smaller"),
     "cmp": ("true", "false"),
     "select": ("the first value is taken", "the second value is taken"),
+    "choice": ("the first integer is taken", "the second integer is taken"),  # by a condition on integers
     "abs": ("a negative operand", "a positive operand"),
     "saturation": ("in range", "above the range", "below the range"),
     "extremum": ("the first lane wins", "the last lane wins", "an inner lane wins", "a literal lane wins"),
@@ -40,7 +41,7 @@ class SiteRecord:
     @property
     def chooses(self) -> bool:
         """Whether the site chooses a value, which ``free`` can replace by an arbitrary one."""
-        return self.kind in ("max", "min", "abs", "extremum")
+        return self.kind in ("max", "min", "abs", "extremum", "choice")
 
     def missing(self) -> list[str]:
         return [what for k, what in enumerate(OUTCOMES[self.kind]) if self.possible & ~self.seen & 1 << k]

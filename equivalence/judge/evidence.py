@@ -56,6 +56,7 @@ class Evidence:
     real_mismatch: bool = False
     real_uncomparable: float = 0.0
     uncontracted_equal: bool = True
+    contradiction: str = ""  # an output beyond its own error bound of its real result
 
     def add_deep(self, run: PairRun, label: str, a: Lanes, b: Lanes) -> Comparison:
         """A run under the fingerprint interpretations."""

@@ -1,7 +1,7 @@
 """Inputs that find the bugs people really had: sets of arrays derived from the given ones.
 
 Takes the given arrays; gives named sets.  A derived set stays in the domain the given values suggest (non-negative,
-within [0, 1]); integers keep their given values.  Special values are in special.py.
+non-positive, within [0, 1]); integers keep their given values.  Special values are in special.py.
 """
 
 from __future__ import annotations
@@ -89,6 +89,24 @@ SETS: dict[str, Maker] = {
 }
 
 
+def _ascending(axis: int) -> Maker:
+    return lambda x, rng: np.sort(x, axis=axis) if x.ndim else x
+
+
+def _descending(axis: int) -> Maker:
+    return lambda x, rng: -np.sort(-x, axis=axis) if x.ndim else x
+
+
+#: Sets that put an extremum first or last: they steer `real` toward outcomes that random inputs rarely show.
+STEERING: dict[str, Maker] = {
+    "ascending rows": _ascending(-1),
+    "descending rows": _descending(-1),
+    "ascending columns": _ascending(0),
+    "descending columns": _descending(0),
+    **SETS,
+}
+
+
 def into_domain(made: np.ndarray, given: np.ndarray) -> np.ndarray:
     """``made`` moved into the domain that ``given`` suggests."""
     if not given.size:
@@ -100,6 +118,8 @@ def into_domain(made: np.ndarray, given: np.ndarray) -> np.ndarray:
             made = np.maximum(made, min(low, 1e-3))
         if high <= 1:
             made = np.minimum(made, 1.0)
+    elif high <= 0:  # log-probabilities
+        made = -np.abs(made)
     return made
 
 
@@ -114,7 +134,7 @@ def _one(name: str, key: str, x: np.ndarray, rng: np.random.Generator) -> np.nda
         return x
     given = x.astype(np.float64)
     with np.errstate(all="ignore"):
-        return into_domain(SETS[name](given, rng), given).astype(x.dtype)
+        return into_domain(STEERING[name](given, rng), given).astype(x.dtype)
 
 
 def is_float(x: np.ndarray) -> bool:
@@ -125,8 +145,10 @@ def dtype_of(x: np.ndarray) -> DType:
     return from_numpy(x.dtype)
 
 
-def sets(given: Mapping[str, np.ndarray], seed: int) -> Iterator[tuple[str, Arrays]]:
+def sets(
+    given: Mapping[str, np.ndarray], seed: int, makers: Mapping[str, Maker] = SETS
+) -> Iterator[tuple[str, Arrays]]:
     """Every set, most telling first."""
     if any(is_float(x) for x in given.values()):
-        for name in SETS:
+        for name in makers:
             yield name, make(name, given, seed)

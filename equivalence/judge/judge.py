@@ -19,7 +19,7 @@ from equivalence.interpretations.depends import Depends
 from equivalence.interpretations.error import Error
 from equivalence.interpretations.exact import Exact
 from equivalence.interpretations.reassociated import Reassociated, contradict
-from equivalence.judge import guards, inputs, realjudge, scope, sensitivity, special, structure, undefined
+from equivalence.judge import guards, inputs, realjudge, scope, sensitivity, special, structure, truth, undefined
 from equivalence.judge.compare import compare
 from equivalence.judge.evidence import Evidence
 from equivalence.judge.levels import RealState, level
@@ -102,6 +102,8 @@ class Judge:
             self.tests()
         with self.timed("real"):
             self.real_runs()
+        with self.timed("truth"):
+            truth.run(self)
         verdicts = [level(evidence, self.runner.freedoms, self.real) for evidence in self.evidence]
         report = Report(
             Verdict.merge(verdicts), [self.result(e, v) for e, v in zip(self.evidence, verdicts, strict=True)]
@@ -232,6 +234,8 @@ class Judge:
                 self.checks.append(Check("differential tests", None, "stopped: out of time"))
                 return
             run = self.runner.run(pair, [Depends(), Error()], arrays)
+            if not run.on_path:
+                continue
             for evidence, (_, a, b) in zip(self.evidence, run.outputs(), strict=True):
                 evidence.add_test(run, name, compare(a, b, ()))
             if name == "zeros and ones":

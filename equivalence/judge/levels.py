@@ -21,6 +21,7 @@ class RealState:
     unseen: list[tuple[Span, str]] | None = None
     random: bool = False
     delta: dict[str, float] | None = None  # outputs whose real functions were shown to differ: by how much
+    opaque: tuple[str, Span] | None = None  # the first operation that `real` cannot see into
 
 
 def level(evidence: Evidence, freedoms: Freedoms, real: RealState) -> Verdict:
@@ -30,6 +31,11 @@ def level(evidence: Evidence, freedoms: Freedoms, real: RealState) -> Verdict:
         return Verdict(Level.UNDECIDED, reason="random streams: the two sides draw from generators of their own")
     if evidence.witnessed:
         return _different(evidence)
+    if evidence.contradiction:
+        return Verdict(Level.UNDECIDED, reason=f"irverify contradicts itself: {evidence.contradiction}")
+    raced = next((c for c in freedoms.of(evidence.freedoms_a | evidence.freedoms_b) if c.kind == "race"), None)
+    if raced is not None:
+        return Verdict(Level.UNDECIDED, reason=f"a race: {raced.what}", site=raced.span, n_inputs=evidence.tests)
     if evidence.undefined_a or evidence.undefined_b:
         side = "both sides" if evidence.undefined_a and evidence.undefined_b else ("A" if evidence.undefined_a else "B")
         return Verdict(Level.UNDECIDED, reason=f"an undefined value may reach {evidence.name} on {side}")
@@ -44,7 +50,7 @@ def _fixed(evidence: Evidence, freedoms: Freedoms) -> bool:
     """Every open choice is the same site on both sides, hence made alike; a race is never made alike."""
     if evidence.freedoms_a != evidence.freedoms_b:
         return False
-    return all(choice.kind != "racing" for choice in freedoms.of(evidence.freedoms_a))
+    return all(choice.kind not in ("racing", "race") for choice in freedoms.of(evidence.freedoms_a))
 
 
 def _different(evidence: Evidence) -> Verdict:
@@ -75,6 +81,9 @@ def _weaker(evidence: Evidence, real: RealState) -> Verdict:
             n_inputs=evidence.tests,
             reason="the real functions differ, but no input of these formats shows it",
         )
+    if evidence.real_mismatch and real.opaque is not None:
+        name, span = real.opaque
+        return Verdict(Level.UNDECIDED, reason=f"opaque: {name}", site=span, n_inputs=evidence.tests)
     return Verdict(
         Level.TESTED,
         reason="the two could not be shown to be one real function; no tested input tells them apart",

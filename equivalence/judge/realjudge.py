@@ -73,7 +73,7 @@ def _note(judge: Judge, found: list[list[Any]]) -> None:
 def _steer(judge: Judge, pair: Pair, real: Real) -> list[tuple[Span, str]]:
     """Derived inputs until nothing is unseen; then the choices that move no output are dismissed."""
     if pair.size <= MOST_LANES:
-        for _, arrays in inputs.sets(pair.inputs, judge.options.seed):
+        for _, arrays in inputs.sets(pair.inputs, judge.options.seed, inputs.STEERING):
             if not real.unseen() or judge.late():
                 break
             _note(judge, [_agreements(judge, pair, real, arrays)])

@@ -37,12 +37,17 @@ class Pair:
 
 @dataclass(slots=True)
 class PairRun:
-    """Outcomes of both programs on ``inputs``."""
+    """Outcomes of both programs on ``inputs``.
+
+    ``on_path``: the host reads what it read on the given inputs.  Elsewhere the host may do something else than was
+    captured, so such a run says nothing.
+    """
 
     pair: Pair
     inputs: dict[str, np.ndarray]
     a: Outcome
     b: Outcome
+    on_path: bool = True
 
     def outputs(self) -> list[tuple[str, Lanes, Lanes]]:
         """(A's name, A's lanes, B's lanes) by position."""
@@ -58,14 +63,29 @@ class Runner:
 
     freedoms: Freedoms = field(default_factory=Freedoms)
     limits: Limits = field(default_factory=Limits)
+    _given_reads: dict[int, tuple[bytes, ...]] = field(default_factory=dict)
 
     def run(self, pair: Pair, interpretations: Sequence[Interpretation], inputs: Inputs, fill: float = 0.0) -> PairRun:
         """Both sides; ``fill`` is the concrete value of undefined lanes."""
-        outcomes = [self.one(program, interpretations, inputs, fill) for program in (pair.a, pair.b)]
-        return PairRun(pair, dict(inputs), outcomes[0], outcomes[1])
+        sides = enumerate((pair.a, pair.b))
+        outcomes = [self.one(program, interpretations, inputs, fill, side) for side, program in sides]
+        a, b = outcomes
+        on_path = a.reads == self._reads(pair, pair.a, a) and b.reads == self._reads(pair, pair.b, b)
+        return PairRun(pair, dict(inputs), a, b, on_path)
+
+    def _reads(self, pair: Pair, program: Program, outcome: Outcome) -> tuple[bytes, ...]:
+        """What the host reads on the given inputs; evaluated once, and only for hosts that read."""
+        if outcome.reads and id(program) not in self._given_reads:
+            self._given_reads[id(program)] = self.one(program, (), pair.inputs).reads
+        return self._given_reads.get(id(program), ())
 
     def one(
-        self, program: Program, interpretations: Sequence[Interpretation], inputs: Inputs, fill: float = 0.0
+        self,
+        program: Program,
+        interpretations: Sequence[Interpretation],
+        inputs: Inputs,
+        fill: float = 0.0,
+        side: int = 0,
     ) -> Outcome:
-        limits = Limits(self.limits.lanes, self.limits.steps, self.limits.masked_load_is_zero, fill)
+        limits = Limits(self.limits.lanes, self.limits.steps, self.limits.masked_load_is_zero, fill, side)
         return Machine(program, interpretations, self.freedoms, limits).run(inputs)

@@ -51,6 +51,8 @@ def differences(pair: Pair, runner: Runner, seed: int) -> list[SpecialValue]:
     rows: list[SpecialValue] = []
     for words, inputs in planted(pair.inputs):
         run = runner.run(pair, [Depends(), Error()], inputs)
+        if not run.on_path:
+            continue
         for name, a, b in run.outputs():
             row = _row(name, words, value(a), value(b), plane(a, "bound") + plane(b, "bound"))
             if row is not None:

@@ -47,6 +47,8 @@ class Shrinker:
     def check(self, inputs: Arrays) -> Failure | None:
         """Runs a proposal; the failure on it, of the same kind, or None."""
         run = self.runner.run(self.pair, [Depends(), Error()], inputs)
+        if not run.on_path:
+            return None
         _, a, b = run.outputs()[self.output]
         seen = compare(a, b, ())
         defined = ~(seen.undefined_a | seen.undefined_b)
