@@ -145,7 +145,10 @@ class Error(Interpretation):
     op_abs = op_neg
 
     def op_max(self, site: Site, out: Lanes, x: Sequence[Lanes], e: Sequence[Array], growth: Any) -> Array:
-        return np.maximum(e[0], e[1])
+        """The real extremum lies between the extremum of the lower and that of the upper ends."""
+        pick = np.maximum if site.name == "max" else np.minimum
+        ends = [pick(wide(x[0]) + sign * e[0], wide(x[1]) + sign * e[1]) for sign in (1, -1)]
+        return straddled(wide(out), ends, e)
 
     op_min = op_max
 
@@ -208,7 +211,9 @@ class Error(Interpretation):
         n, lane = x[0].shape[axis - 1], wide(x[0])
         full = Hashed.full_axis(e[0], x[0].shape, axis)
         if combine in ("max", "min"):
-            return full.max(axis=axis)
+            lanes = Hashed.full_axis(lane, x[0].shape, axis)
+            ends = [getattr(np, combine)(lanes + sign * full, axis=axis) for sign in (1, -1)]
+            return straddled(wide(out), ends, [full.max(axis=axis)])
         if combine == "add":
             total = full.sum(axis=axis)
             return total + self._growth(out, growth, n - 1) * np.abs(Hashed.full_axis(lane, x[0].shape, axis)).sum(axis)
@@ -271,6 +276,15 @@ class Error(Interpretation):
             for position, own in enumerate(planes):
                 own[name] = value if position == 0 else place
         return planes
+
+
+def straddled(value: Array, ends: Sequence[Array], errors: Sequence[Array]) -> Array:
+    """Largest distance of ``value`` from either end; never more than the largest operand's error."""
+    most = errors[0]
+    for error in errors[1:]:
+        most = np.maximum(most, error)
+    reach = np.maximum(np.abs(ends[0] - value), np.abs(ends[1] - value)) * (1 + 2.0**-50)
+    return np.where(np.isnan(reach), most, np.minimum(reach, most))
 
 
 def product_error(a: Array, b: Array, ea: Array, eb: Array) -> Array:
