@@ -1,0 +1,1 @@
+"""Mutants of captured programs: does every small change cost a program its verdict?"""
