@@ -1,4 +1,4 @@
-"""Interval arithmetic in f64: arrays of lower and upper ends, every end rounded outward (Moore 1966; Rump 2010 for dots).
+"""Interval arithmetic in f64: arrays of lower and upper ends, every end rounded outward (Moore 1966; dots: Rump 2010).
 
 An interval holds the real value of a lane; -inf and +inf are values as well (masks).  TOP, [-inf, inf], also stands
 for NaN and for anything unknown.  Must not know lanes, dtypes or operations of KIR.

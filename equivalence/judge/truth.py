@@ -1,7 +1,8 @@
 """What enclosures of the real functions say about a pair, at the smallest shape.
 
 Takes a Judge in progress.  Each side's output must lie within its own error bound of its real result: a Check, and a
-contradiction where it does not.  Where `real` mismatched, disjoint enclosures show that the real functions differ.
+contradiction where it does not.  Disjoint enclosures show that the real functions differ: `close` where `real` has
+mismatched, a contradiction where the two were found equal.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 CHECK = "each side within its error bound of the real result"
 MOST_ELEMENTS = 1 << 19  # inputs beyond this have no enclosures
+SENTINELS = "finite masks"  # under this assumption of `real` finite masks are no numbers
 _SLACK = 1 + 2.0**-40  # of bounds, which are f64 themselves
 _OPAQUE_MATH = frozenset(["sin", "cos", "tan", "asin", "acos", "atan", "atan2", "erf", "erfc", "erfinv", "lgamma",
                           "digamma"])  # fmt: skip
@@ -67,6 +69,7 @@ def run(judge: Judge) -> None:
         judge.checks.append(Check(CHECK, None, f"not run: {error}"))
         return
     judge.checks.append(check(judge, given))
+    meet(judge, given)
     if wanted:
         judge.real.delta = separated(judge, pair, enclosure, given, wanted)
         judge.real.opaque = opaque_site(pair.a) or opaque_site(pair.b)
@@ -94,6 +97,20 @@ def check(judge: Judge, done: PairRun) -> Check:
     return Check(CHECK, True, f"{judged} lanes; the largest error is {largest:.2g} of its bound")
 
 
+def meet(judge: Judge, done: PairRun) -> None:
+    """Outputs found equal whose enclosures do not meet: one of the two is wrong."""
+    if steered(done.a) or steered(done.b) or any(a.startswith(SENTINELS) for a in judge.assumptions):
+        return
+    for evidence, (name, a, b) in zip(judge.evidence, done.outputs(), strict=True):
+        if not (evidence.real_mismatch or evidence.witnessed) and shown_equal(evidence) and gap(a, b) > 0:
+            evidence.contradiction = f"{name} was found equal, yet the real results are {gap(a, b):.3g} apart"
+            judge.checks.append(Check("real results that meet", False, evidence.contradiction))
+
+
+def shown_equal(evidence: Evidence) -> bool:
+    return evidence.equal["exact"] or evidence.equal["reassociated"] or evidence.real_runs > 0
+
+
 def steered(outcome: Outcome) -> bool:
     """Whether control or an address followed float data, whose real values might have led elsewhere."""
     return bool(outcome.path_sites)
@@ -106,7 +123,7 @@ def distance(lanes: Lanes) -> Distance | None:
     lo, hi, bound = (plane(lanes, name) for name in ("lo", "hi", "bound"))
     with np.errstate(all="ignore"):
         own = value(lanes).astype(np.float64)
-        judged = np.isfinite(own) & np.isfinite(lo) & np.isfinite(hi) & np.isfinite(bound) & (plane(lanes, "poison") == 0)
+        judged = np.isfinite(own) & np.isfinite(hi - lo) & np.isfinite(bound) & (plane(lanes, "poison") == 0)
         apart = np.maximum(np.maximum(lo - own, own - hi), 0.0)
         ratio = np.where(judged & (apart > 0), apart / bound, 0.0)
     if not judged.any():
