@@ -208,14 +208,18 @@ def sort(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]:
         return _sort_by_region(m, frame, op, x, axis)
     places = ieee.sort_permutation([full[0]], axis + 1, op.attrs["order"] == "descending")
     moved = [a.map(lambda p, a=a: np.take_along_axis(a.full(p, batch), places, axis + 1)) for a in x]
-    if x[0].taint != FLOAT_DATA:
+    if x[0].taint == INDEX:
         return moved
     outs = [a.replace(planes=None) for a in moved]
     freedom = union(x)
     if not op.attrs["stable"]:
         freedom |= m.freedoms.bit("order", m.site(frame, op).key, "the order of equal keys", op.span)
-    outs = [o.replace(taint=FLOAT_DATA, freedoms=freedom) for o in outs]
-    return _several(m, m.site(frame, op), outs, x, places)
+    outs = [o.replace(taint=max(o.taint, x[0].taint), freedoms=freedom) for o in outs]
+    sorted_ = _several(m, m.site(frame, op), outs, x, places)
+    if x[0].taint == FLOAT_DATA:
+        return sorted_
+    # Integer inputs say where floats go (a choice), but are not their own fingerprint.
+    return [s if s.dtype.is_integer else o for s, o in zip(sorted_, moved, strict=True)]
 
 
 def _sort_by_region(m: Machine, frame: Frame, op: Op, x: Sequence[Lanes], axis: int) -> list[Lanes]:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from equivalence.evaluator.lanes import Lanes
+from equivalence.evaluator.lanes import FLOAT_DATA, Lanes
 from equivalence.evaluator.machine import Frame, Machine, any_value, handles, kernel_frame
+from equivalence.evaluator.provenance import TOUCHING, region_text, updated_buffers
 from lowering.errors import Unsupported
 from lowering.ir.program import Block, Function, Op
 
@@ -28,10 +29,23 @@ def _enter(m: Machine, frame: Frame, region: Block, arguments: Sequence[Lanes]) 
     return m.block(frame, region)
 
 
+def _observe_control(m: Machine, frame: Frame, op: Op, value: Lanes) -> bool:
+    """Data decide what runs: with equal paths the regions, and all they can see, must be the same on both sides."""
+    if value.taint != FLOAT_DATA or value.planes is None:
+        m.observe(value, op.span)
+        return False
+    text, captured = region_text(op, m.program.kernels)
+    seen = [frame.values[v] for v in captured]
+    if any(inner.name in TOUCHING for region in op.regions for inner in region.walk()):
+        seen += [b.cells for b in m.memory.buffers.values() if b.cells is not None]
+    m.observe(value, op.span, text, seen, frame.key)
+    return True
+
+
 @handles("for")
 def for_(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]:
     for bound in x[:3]:
-        m.observe(bound, op.span)
+        _observe_control(m, frame, op, bound)
     lower, upper, step = (_per_instance(frame, b) for b in x[:3])
     carries = x[3:]
     if max(lower.size, upper.size, step.size) == 1:
@@ -70,10 +84,13 @@ def _ragged_for(
 
 @handles("while")
 def while_(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]:
-    outer, carries, passed = frame.active, x, None
+    outer, carries, passed, entered = frame.active, x, None, False
     while True:
         condition, *values = _enter(m, frame, op.regions[0], carries)
-        m.observe(condition, op.span)
+        if entered:
+            m.observe(condition, op.span)
+        else:
+            entered = _observe_control(m, frame, op, condition)
         going = np.broadcast_to(condition.data.reshape(-1), (max(frame.batch, condition.batch),))
         running = going if frame.active is None else going & frame.active
         passed = (
@@ -91,7 +108,7 @@ def while_(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]:
 
 @handles("if")
 def if_(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]:
-    m.observe(x[0], op.span)
+    _observe_control(m, frame, op, x[0])
     chosen = _per_instance(frame, x[0])
     if chosen.size == 1:
         return _enter(m, frame, op.regions[0 if chosen[0] else 1], [])
@@ -120,12 +137,15 @@ def launch(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]:
     gx, gy, gz = (int(n) for n in op.attrs["grid"])
     total = gx * gy * gz
     m.memory.epoch += 1
+    m.memory.watched = updated_buffers(kernel, x)
+    m.locks = any(inner.name == "atomic_cas" for inner in kernel.body.walk())
     chunk = _chunk(m, kernel)
     for first in range(0, total, chunk):
         instance = np.arange(first, min(total, first + chunk), dtype=np.int64)
         inner = kernel_frame(kernel, x, (gx, gy, gz), instance)
         m.block(inner, kernel.body)
     m.memory.epoch += 1
+    m.memory.watched, m.locks = frozenset(), False
     return []
 
 

@@ -101,6 +101,7 @@ class Outcome:
     path: dict[str, int]
     path_sites: list[Span]
     draws: set[int] = field(default_factory=set)  # words of counter-based generators, to tell streams apart
+    reads: tuple[bytes, ...] = ()  # what the host looked at: on other values it may do something else
 
 
 @dataclass(slots=True)
@@ -117,8 +118,9 @@ class Machine:
     path: dict[str, int] = field(default_factory=dict)
     path_sites: list[Span] = field(default_factory=list)
     draws: set[int] = field(default_factory=set)
+    reads: list[bytes] = field(default_factory=list)
     followed: int = 0  # freedoms of whatever control and addresses followed, and races: they join every output
-    drawn: int = 0
+    draw_number: int = 0
     undefined_count: int = 0
     steps: int = 0
     numbers: dict[int, int] = field(default_factory=dict)  # position of each op in its function
@@ -145,7 +147,8 @@ class Machine:
         self.block(frame, self.program.body)
         outputs = {name: frame.values[value] for name, value in self.program.outputs}
         outputs = {name: x.replace(freedoms=x.freedoms | self.followed) for name, x in outputs.items()}
-        return Outcome(outputs, list(self.events.values()), dict(self.path), list(self.path_sites), self.draws)
+        path, sites = dict(self.path), list(self.path_sites)
+        return Outcome(outputs, list(self.events.values()), path, sites, self.draws, tuple(self.reads))
 
     def block(self, frame: Frame, block: Block) -> list[Lanes]:
         """Runs a block; the operands of its terminator."""
@@ -336,15 +339,18 @@ class Machine:
 
     # -- the path condition --------------------------------------------------------------------------------------
 
-    def observe(self, value: Lanes, span: Span, text: str = "", context: Sequence[Lanes] = ()) -> None:
+    def observe(
+        self, value: Lanes, span: Span, text: str = "", context: Sequence[Lanes] = (), key: str = ""
+    ) -> None:
         """Control or an address follows float data: (fingerprint, outcome) joins the path condition.
 
-        ``text`` and ``context`` are what another outcome would have used: the other branch, the elements not read.
+        ``text`` and ``context`` are what another outcome would have used: the other branch, the elements not read;
+        ``key`` fixes the open choices in that branch, which only `exact` asks for.
         """
         self.followed |= value.freedoms
         if value.taint != FLOAT_DATA or value.planes is None:
             return
-        self.beside(text, context)
+        self.beside(text, context, key)
         if span not in self.path_sites:
             self.path_sites.append(span)
         outcome = hash(value.data.tobytes())
@@ -354,12 +360,12 @@ class Machine:
                 self.path[name] = hash((self.path.get(name, 0), words, outcome))
 
 
-    def beside(self, text: str, context: Sequence[Lanes]) -> None:
+    def beside(self, text: str, context: Sequence[Lanes], key: str = "") -> None:
         """What an outcome of data did not use joins the path condition too: equal paths must mean equal programs."""
         for name in ("exact", "reassociated"):
             parts = [_identity(lanes, name) for lanes in context]
             if any(name in interpretation.planes for interpretation in self.interpretations):
-                self.path[name] = hash((self.path.get(name, 0), text, *parts))
+                self.path[name] = hash((self.path.get(name, 0), text, key if name == "exact" else "", *parts))
 
     def race(self, what: str, span: Span) -> None:
         """Two instances touch one element and at least one writes: any output may depend on who comes first."""

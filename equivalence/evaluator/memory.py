@@ -28,6 +28,8 @@ class Buffer:
     number: int
     cells: Lanes | None = None
     stamp: np.ndarray | None = None  # int32[elements]: 1 + last instance that wrote it in this launch
+    readers: np.ndarray | None = None  # int32[elements]: 1 + the instance that read it in this launch, -1 for several
+    read_epoch: int = -1
     epoch: int = -1
     written: bool = False
 
@@ -52,6 +54,7 @@ class Memory:
     undefined: MakeUndefined
     buffers: dict[int, Buffer] = field(default_factory=dict)
     epoch: int = 0  # counts launches
+    watched: frozenset[int] = frozenset()  # buffers that this launch both reads and writes
 
     def alloc(self, nbytes: int, name: str) -> int:
         """The base address of a new buffer of undefined contents."""
@@ -178,31 +181,59 @@ class Memory:
         self.cells(buffer, value.dtype, span)
         cells = self._accept(buffer, value, whole=False)
         position = access.position[access.inside]
-        foreign = self._stamped(buffer, position, access, instance)
+        foreign = self.stamped(access, instance)
+        read = self._read_by_others(access, instance)
+        foreign = read if foreign is None else foreign if read is None else foreign | read
         raced = False
         for target, source in self._pairs(cells, value):
             flat, lanes = target.reshape(-1), np.broadcast_to(source, access.inside.shape)[access.inside]
             if foreign is not None:
-                raced |= bool((flat[position[foreign]] != lanes[foreign]).any())
+                old, new = flat[position[foreign]], lanes[foreign]
+                raced |= bool(((old != new) & ((old == old) | (new == new))).any())
             flat[position] = lanes
             raced |= bool((flat[position] != lanes).any()) and lanes.dtype.kind == "u"  # words: NaN-free
         return raced
 
-    def _stamped(
-        self, buffer: Buffer, position: np.ndarray, access: Access, instance: np.ndarray | None
-    ) -> np.ndarray | None:
+    def stamped(self, access: Access, instance: np.ndarray | None) -> np.ndarray | None:
         """Stamps the elements with their writers; mask of lanes that another instance had written, or None."""
         if instance is None:
             return None
+        buffer, position = access.buffer, access.position[access.inside]
         assert buffer.cells is not None
         if buffer.epoch != self.epoch or buffer.stamp is None or buffer.stamp.size != buffer.cells.data.size:
             buffer.stamp, buffer.epoch = np.zeros(buffer.cells.data.size, np.int32), self.epoch
-        who = np.broadcast_to(instance.reshape(-1, *([1] * (access.inside.ndim - 1))), access.inside.shape)
-        mine = (who[access.inside] + 1).astype(np.int32)
+        mine = self._who(access, instance)
         before = buffer.stamp[position]
         buffer.stamp[position] = mine
         clash = (before != 0) & (before != mine)
         return clash if clash.any() else None
+
+    @staticmethod
+    def _who(access: Access, instance: np.ndarray) -> np.ndarray:
+        """1 + the instance of each lane inside."""
+        who = np.broadcast_to(instance.reshape(-1, *([1] * (access.inside.ndim - 1))), access.inside.shape)
+        return (who[access.inside] + 1).astype(np.int32)
+
+    def note_read(self, access: Access, instance: np.ndarray | None) -> None:
+        """Remembers who reads elements of a buffer that the launch also writes."""
+        buffer = access.buffer
+        if instance is None or buffer.number not in self.watched or buffer.cells is None:
+            return
+        size = buffer.cells.data.size
+        if buffer.read_epoch != self.epoch or buffer.readers is None or buffer.readers.size != size:
+            buffer.readers, buffer.read_epoch = np.zeros(size, np.int32), self.epoch
+        position, mine = access.position[access.inside], self._who(access, instance)
+        before = buffer.readers[position]
+        buffer.readers[position] = mine
+        several = ((before != 0) & (before != mine)) | (buffer.readers[position] != mine)
+        buffer.readers[position[several]] = -1
+
+    def _read_by_others(self, access: Access, instance: np.ndarray | None) -> np.ndarray | None:
+        buffer = access.buffer
+        if instance is None or buffer.readers is None or buffer.read_epoch != self.epoch:
+            return None
+        seen = buffer.readers[access.position[access.inside]]
+        return (seen != 0) & (seen != self._who(access, instance))
 
     def foreign(self, access: Access, instance: np.ndarray | None) -> bool:
         """Whether a lane reads what another instance of this launch has written."""

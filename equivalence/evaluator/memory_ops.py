@@ -13,7 +13,7 @@ from equivalence.evaluator.colliding import accumulate
 from equivalence.evaluator.lanes import FLOAT_DATA, INDEX, Lanes
 from equivalence.evaluator.machine import Frame, Machine, any_value, handles
 from equivalence.evaluator.memory import Access
-from lowering.errors import Span
+from lowering.errors import Span, Unsupported
 from lowering.ir.program import Op, Value
 from lowering.ir.types import BOOL, DType, TensorType, dtype
 
@@ -80,10 +80,12 @@ def _active(frame: Frame, x: Sequence[Lanes], mask: Lanes | None) -> tuple[np.nd
 @handles("load")
 def load(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]:
     mask, other = (x[1] if len(x) > 1 else None), (x[2] if len(x) > 2 else None)
-    for followed in x[:2]:
-        m.observe(followed, op.span)
     dt, shape = dtype(op.attrs["to"]), x[0].shape
     address, wanted, active = _active(frame, x, mask)
+    if mask is not None:
+        m.observe(mask, op.span)
+    if any(followed.taint == FLOAT_DATA for followed in x[:2]):
+        m.beside("load", [*_touched(m, address), *([other] if other is not None else [])])
     value, got = _loaded(m, frame, op, dt, address, active)
     if got is not None and got.all():
         return [value] if value is not None else [m.undefined(dt, shape, frame.batch)]
@@ -99,6 +101,12 @@ def load(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]:
     return [
         m.merge(Lanes(BOOL, shape, wanted), m.lift(value), m.lift(_masked(m, op, dt, shape, other, address.shape[0])))
     ]
+
+
+def _touched(m: Machine, address: np.ndarray) -> list[Lanes]:
+    """The contents of the buffers that addresses point into: data may choose other elements of them."""
+    buffers = [m.memory.buffers.get(int(n)) for n in np.unique(address >> 40)]
+    return [b.cells for b in buffers if b is not None and b.cells is not None]
 
 
 def _masked(m: Machine, op: Op, dt: DType, shape: tuple[int, ...], other: Lanes | None, batch: int) -> Lanes:
@@ -124,7 +132,8 @@ def _loaded(
     got: np.ndarray | None = None
     for access in m.memory.resolve(address, active, dt, op.span):
         if m.memory.foreign(access, frame.instance):
-            m.event("race", f"{access.buffer.name} is read after another instance of the launch wrote it", op.span)
+            m.race(f"{access.buffer.name} is read after another instance of the launch wrote it", op.span)
+        m.memory.note_read(access, frame.instance)
         lanes = m.memory.gather(access, m.memory.stored_dtype(access.buffer, dt, op.span), op.span)
         lanes = reinterpret(m, frame, settled(lanes), dt, op.span)
         if value is None or got is None:
@@ -141,6 +150,8 @@ def store(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]:
     for followed in (x[0], *x[2:]):
         m.observe(followed, op.span)
     address, _, active = _active(frame, [x[0]], mask)
+    if any(followed.taint == FLOAT_DATA for followed in (x[0], *x[2:])):
+        m.beside("store", [x[1], *_touched(m, address)])
     if address.shape[0] < frame.batch and x[1].batch > 1:
         address, active = (np.broadcast_to(a, (frame.batch, *x[0].shape)) for a in (address, active))
     for access in m.memory.resolve(address, active, x[1].dtype, op.span):
@@ -162,11 +173,7 @@ def _store(m: Machine, frame: Frame, op: Op, access: Access, value: Lanes, activ
         m.event("out-of-bounds-write", f"a lane writes outside {access.buffer.name}", op.span)
     instance = frame.instance if frame.instance is None or access.inside.shape[0] > 1 else frame.instance[:1]
     if m.memory.scatter(access, value, op.span, instance):
-        m.event("race", f"two lanes write different values to one element of {access.buffer.name}", op.span)
-        bit = m.freedoms.bit("racing", f"{op.span}", "which write comes last", op.span)
-        cells = access.buffer.cells
-        assert cells is not None
-        access.buffer.cells = cells.replace(freedoms=cells.freedoms | bit)
+        m.race(f"an element of {access.buffer.name} is touched by two lanes, one of which writes another value", op.span)
 
 
 @handles("atomic_rmw")
@@ -177,11 +184,20 @@ def atomic_rmw(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lan
     address, _, active = _active(frame, [x[0]], mask)
     # Instances add once each, even where everything about them is uniform.
     address, active = (np.broadcast_to(a, (frame.batch, *x[0].shape)) for a in (address, active))
+    if any(followed.taint == FLOAT_DATA for followed in (x[0], *x[2:])):
+        m.beside("atomic", [x[1], *_touched(m, address)])
     old = m.undefined(x[1].dtype, x[0].shape, frame.batch)
     for access in m.memory.resolve(address, active, x[1].dtype, op.span):
         stored = m.memory.stored_dtype(access.buffer, x[1].dtype, op.span)
         value = m.lift(reinterpret(m, frame, x[1], stored, op.span))
+        collided = m.memory.stamped(access, frame.instance)
+        position = access.position[access.inside]
+        several = collided is not None or np.unique(position).size < position.size
         old = accumulate(m, frame, op, access, value, op.attrs["combine"], old)
+        if several and any(id(v) in m.used for v in op.results):
+            kind = "racing" if m.locks else "race"
+            bit = m.freedoms.bit(kind, f"old {op.span}", "what an atomic operation finds", op.span)
+            old = old.replace(freedoms=old.freedoms | bit)
     return [old]
 
 
@@ -193,7 +209,9 @@ def atomic_cas(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lan
     compare, value = (np.broadcast_to(a.data, address.shape) for a in x[1:3])
     for access in m.memory.resolve(address, active, x[1].dtype, op.span):
         cells = m.memory.cells(access.buffer, x[1].dtype, op.span)
-        m.event("race", f"compare-and-swap on {access.buffer.name}: program order was assumed", op.span)
+        if max(cells.taint, x[1].taint, x[2].taint) != INDEX:
+            raise Unsupported("a compare-and-swap on data", op.span, "only locks that start from a constant are modelled")
+        m.race(f"compare-and-swap on {access.buffer.name}: program order was assumed", op.span)
         for lane in zip(*np.nonzero(access.inside), strict=True):
             place = access.position[lane]
             out[lane] = cells.data.reshape(-1)[place]

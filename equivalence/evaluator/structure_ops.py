@@ -9,6 +9,7 @@ import numpy as np
 from equivalence.evaluator import structure
 from equivalence.evaluator.lanes import FLOAT_DATA, Lanes, joined
 from equivalence.evaluator.machine import Frame, Machine, any_value, handles
+from lowering.errors import Unsupported
 from lowering.ir.program import Op
 from lowering.ir.types import BOOL, dtype
 
@@ -120,6 +121,8 @@ def _starts(m: Machine, op: Op, x: Sequence[Lanes], starts: Sequence[Lanes], win
     shape = x[0].shape
     for start in starts:
         m.observe(start, op.span, op.name, x)
+        if (start.data != any_value(start)).any():
+            raise Unsupported(f"a {op.name} at another place in each program instance", op.span)
     return [
         int(min(max(int(any_value(s)), 0), extent - size))
         for s, extent, size in zip(starts, shape, window, strict=True)
@@ -162,9 +165,9 @@ def addptr(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]:
 @handles("random")
 def random(m: Machine, frame: Frame, op: Op, _: list[Lanes]) -> Sequence[Lanes]:
     dt, shape = dtype(op.attrs["to"]), tuple(op.attrs["shape"])
-    m.drawn += 1
-    name = f"random {op.attrs['dist']} {op.attrs['stream']} draw {m.drawn}"
+    m.draw_number += 1
+    name = f"random {op.attrs['dist']} {op.attrs['stream']} draw {m.draw_number}"
     m.event("random-stream", f"a {op.attrs['dist']} draw whose stream nothing specifies", op.span)
-    rng = np.random.default_rng([m.drawn, *shape])
+    rng = np.random.default_rng([m.draw_number, *shape])
     data = rng.standard_normal(shape) if "normal" in op.attrs["dist"] else rng.random(shape)
     return [m.input(name, data.astype(dt.numpy), dt, shape)]
