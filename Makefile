@@ -26,7 +26,7 @@ demo: $(STAMP)  ## compare the Triton softmax with the Pallas one and print the 
 	$(BIN)/irverify compare corpora/softmax/a.py corpora/softmax/b.py --input 'f32[37,130]'
 
 test: $(STAMP)  ## every test except the long ones
-	$(BIN)/python -m pytest -n $(WORKERS) -m 'not sweep' tests
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m 'not sweep' tests
 
 lint: $(STAMP)  ## format and lint
 	$(BIN)/ruff format --check .
@@ -47,7 +47,7 @@ mutate: $(STAMP)  ## mutants of the corpus: how many survive at which verdict
 	$(BIN)/python -m tests.mutation
 
 bench: $(STAMP)  ## whole compares against one run of Triton's interpreter, as ratios
-	$(BIN)/python -m tests.bench
+	$(BIN)/python -m benchmarks.bench
 
 clean:  ## remove .venv and caches
 	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis .import_linter_cache *.egg-info

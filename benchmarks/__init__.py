@@ -1,0 +1,1 @@
+"""Speed bars: whole compares against one run of Triton's interpreter."""
