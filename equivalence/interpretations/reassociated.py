@@ -66,8 +66,12 @@ class Reassociated(Hashed):
     def face(self, kind: str, lanes: Lanes, out: Lanes) -> Words:
         """The operand's contribution to a multiset: its own terms, or itself times the key; literal neutrals are 0."""
         words, mark = self.word(lanes), _MULTISET[kind]
+        kinds = words & KIND
+        foreign = (kinds != 0) & (kinds != mark)
+        if foreign.any():  # a sum inside a maximum is one term: unclosed, max(a+b, c+d) would be max(a+c, b+d)
+            words = np.where(foreign, self.mix("face of another kind", words, _mark(words)), words)
         scaled = ring.mul(words, self.term_key(kind, out))
-        is_face = (words & KIND) == mark
+        is_face = kinds == mark
         contribution = np.where(is_face, words & MASK, scaled) if is_face.any() else scaled
         neutral = self._neutral(kind, lanes)
         return contribution if neutral is None else np.where(neutral, np.uint64(0), contribution)
