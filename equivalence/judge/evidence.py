@@ -54,6 +54,7 @@ class Evidence:
     failures: list[Failure] = field(default_factory=list)
     real_runs: int = 0
     real_mismatch: bool = False
+    integer_values: bool = False  # the output is computed from integer inputs, of which only the given values are known
     real_uncomparable: float = 0.0
     uncontracted_equal: bool = True
     contradiction: str = ""  # an output beyond its own error bound of its real result

@@ -24,6 +24,11 @@ def _large(x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return x * 16
 
 
+def _huge(x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """As far as "finite" reaches (SEMANTICS §6): what overflows here on one side only is different."""
+    return x * 100
+
+
 def _positive(x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return np.abs(x)
 
@@ -76,6 +81,7 @@ def _fresh(x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 SETS: dict[str, Maker] = {
     "reordered": _fresh,
     "large": _large,
+    "a hundred times as large": _huge,
     "negative": _negative,
     "positive": _positive,
     "ties": _ties,

@@ -220,7 +220,8 @@ class Judge:
         """Events of the evaluator as findings and assumptions."""
         for side, outcome in (("A", run.a), ("B", run.b)):
             for event in outcome.events:
-                finding = Finding(event.code, f"{side}: {event.what}", event.span)
+                severity = "error" if event.code == "out-of-bounds-write" else "warning"
+                finding = Finding(event.code, f"{side}: {event.what}", event.span, severity)
                 if finding not in self.findings:
                     self.findings.append(finding)
 
@@ -239,12 +240,27 @@ class Judge:
             for evidence, (_, a, b) in zip(self.evidence, run.outputs(), strict=True):
                 evidence.add_test(run, name, compare(a, b, ()))
             if name == "zeros and ones":
-                self.checks += guards.zero_one(pair, run)
+                self.guard(guards.zero_one(pair, run))
         count = self.evidence[0].tests if self.evidence else 0
         failed = any(evidence.witnessed for evidence in self.evidence)
         self.checks.append(Check("differential tests", not failed, f"{count} inputs, values within both bounds"))
 
+    def guard(self, checks: Sequence[Check]) -> None:
+        """A failed check contradicts words that are equal."""
+        self.checks += checks
+        for check in checks:
+            for evidence in self.evidence:
+                if check.passed is False and check.name.startswith(f"{evidence.name} on") and any(evidence.equal.values()):
+                    evidence.contradiction = f"{check.name}: the values differ where every partial sum is exact"
+
+    def doubt(self) -> None:
+        """Equal words are no proof where values differ: a law was used beyond what it assumes."""
+        for evidence in self.evidence:
+            if evidence.equal["exact"] and evidence.max_ulp > 0:
+                evidence.equal = dict.fromkeys(evidence.equal, False)
+
     def real_runs(self) -> None:
+        self.doubt()
         if all(e.failures or e.equal["exact"] or e.equal["reassociated"] for e in self.evidence):
             return
         realjudge.run(self)

@@ -72,6 +72,9 @@ def _weaker(evidence: Evidence, real: RealState) -> Verdict:
             span, outcome = real.unseen[0]
             reason = f"region: {outcome} was never seen at {span}"
             return Verdict(Level.UNDECIDED, reason=reason, site=span, n_inputs=evidence.tests)
+        if evidence.integer_values:
+            reason = "equal for the given values of the integer inputs; nothing is proved for others"
+            return Verdict(Level.TESTED, reason=reason, n_inputs=evidence.tests)
         return Verdict(Level.REAL, strength="evidence", n_inputs=evidence.tests)
     delta = (real.delta or {}).get(evidence.name)
     if delta is not None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from equivalence.evaluator import Lanes
+from equivalence.evaluator.lanes import INTEGER_DATA
 from equivalence.fields.primes import choose
 from equivalence.interpretations.depends import Depends
 from equivalence.interpretations.real import Real, agree, dismiss, prepare, together
@@ -59,6 +60,9 @@ def _evaluate(judge: Judge, pair: Pair, real: Real, arrays: inputs.Arrays) -> Pa
 
 def _agreements(judge: Judge, pair: Pair, real: Real, arrays: inputs.Arrays) -> list[Any]:
     done = _evaluate(judge, pair, real, arrays)
+    for evidence, (_, a, b) in zip(judge.evidence, done.outputs(), strict=True):
+        whole = a.dtype.is_integer and INTEGER_DATA in (a.taint, b.taint)
+        evidence.integer_values |= whole or real.used_integer_values
     return [agree(real, a, b) for _, a, b in done.outputs()]
 
 
