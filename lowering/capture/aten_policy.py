@@ -112,12 +112,18 @@ def decomposition(func: OpOverload) -> Callable[..., Any] | None:
     return _table().get(func)
 
 
-# The first two are views with a bit in the tensor that a TensorRef does not have; the others are old spellings.
+def _equal(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """The host sees one truth value, not the tensors."""
+    return a.shape == b.shape and bool((a == b).all().item())
+
+
+# The first two are views with a bit in the tensor that a TensorRef does not have; the next two are old spellings.
 _INSTEAD: dict[str, Callable[..., Any]] = {
     "aten._conj": lambda tensor: torch.ops.aten._conj_physical(tensor),
     "aten._neg_view": lambda tensor: torch.ops.aten.neg(tensor),
     "aten.__lshift__": lambda tensor, other: torch.bitwise_left_shift(tensor, other),
     "aten.__rshift__": lambda tensor, other: torch.bitwise_right_shift(tensor, other),
+    "aten.equal": _equal,
 }
 
 

@@ -61,8 +61,10 @@ class Liger:
             if os.environ.get("SWEEP_DEBUG"):
                 raise
             return Part("error", f"{type(error).__name__}: {error}".split("\n")[0][:200], [])
-        from tests.sweeps.oracle import disagreements
+        from tests.sweeps.oracle import confirms, disagreements
 
+        if report.witness is not None:
+            return part_of(report, notes, confirms(case, variant, report.witness))
         return part_of(report, notes, disagreements(case, variant))
 
     def variant(self, case: Any, backward: bool) -> tuple[Variant, list[str]]:

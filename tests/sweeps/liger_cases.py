@@ -255,7 +255,7 @@ def sparsemax_last(x: torch.Tensor) -> torch.Tensor:
     support = (1 + count * ordered > total).to(x.dtype)
     size = support.sum(-1, keepdim=True)
     threshold = ((ordered * support).sum(-1, keepdim=True) - 1) / size
-    return torch.clamp(x - threshold, min=0)
+    return torch.relu(x - threshold)  # the gradient at the edge of the support is 0
 
 
 @case("sparsemax", functional("liger_sparsemax"), lambda: {"input": normal(ROWS, HIDDEN)})
@@ -362,7 +362,7 @@ def fused_ce_tvd(student_logits, teacher_logits, target):
 
 def jensen_shannon(log_q: torch.Tensor, log_p: torch.Tensor) -> torch.Tensor:
     """Per element, at beta = 1/2."""
-    log_m = torch.log(0.5 * log_p.exp() + 0.5 * log_q.exp())
+    log_m = torch.logaddexp(log_p, log_q) - math.log(2.0)
     return 0.5 * log_p.exp() * (log_p - log_m) + 0.5 * log_q.exp() * (log_q - log_m)
 
 
@@ -397,13 +397,24 @@ def fused_linear_jsd(student_input, student_weight, teacher_input, teacher_weigh
     return jensen_shannon(log_q, log_p.detach()).sum() / student_input.shape[0]
 
 
+def sparse_probabilities(rows: int, columns: int, seed: int) -> torch.Tensor:
+    """Every third class is impossible."""
+    kept = torch.arange(columns) % 3 != 0
+    return probabilities(rows, columns, seed) * kept
+
+
+def relative_entropy(log_q: torch.Tensor, p: torch.Tensor) -> torch.Tensor:
+    """p ln(p/q) per element; the library takes p as at least 1e-10 in the logarithm."""
+    return p * (torch.log(torch.clamp(p, min=1e-10)) - log_q)
+
+
 @case(
     "kl_div",
     functional("liger_kl_div", reduction="batchmean"),
-    lambda: {"input": wanted(log_probabilities(ROWS, VOCAB, 0)), "target": probabilities(ROWS, VOCAB, 1)},
+    lambda: {"input": wanted(log_probabilities(ROWS, VOCAB, 0)), "target": sparse_probabilities(ROWS, VOCAB, 1)},
 )
 def kl_div(input, target):
-    return (target * (torch.log(target) - input)).sum() / input.shape[0]
+    return relative_entropy(input, target).sum() / input.shape[0]
 
 
 @case(
@@ -412,14 +423,14 @@ def kl_div(input, target):
     lambda: {
         "student_input": wanted(normal(ROWS, HIDDEN, scale=0.3)),
         "student_weight": wanted(normal(VOCAB, HIDDEN, seed=1, scale=0.3)),
-        "target": probabilities(ROWS, VOCAB, 2),
+        "target": sparse_probabilities(ROWS, VOCAB, 2),
         "shift_labels": labels(ROWS, VOCAB, 2),
     },
 )
 def fused_linear_kl_div(student_input, student_weight, target, shift_labels):
     kept = (shift_labels != IGNORED).to(target.dtype)
     log_q = torch.log_softmax(student_input @ student_weight.t(), -1)
-    return ((target * (torch.log(target) - log_q)).sum(-1) * kept).sum() / kept.sum()
+    return (relative_entropy(log_q, target).sum(-1) * kept).sum() / kept.sum()
 
 
 @case(
@@ -454,12 +465,18 @@ def load_grpo(**options: Any) -> Callable[[], Callable[..., Any]]:
     return load
 
 
+def _kept(change: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """Tokens outside the completion are left out, not multiplied by 0: their exponentials may overflow."""
+    return torch.where(mask != 0, change, 0.0)
+
+
 def _token_logp(logits: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
     return torch.log_softmax(logits[:, :-1] / 0.9, -1).gather(-1, ids[..., None]).squeeze(-1)
 
 
-def _divergence(ref_logp: torch.Tensor, logp: torch.Tensor) -> torch.Tensor:
-    return torch.exp(ref_logp - logp) - (ref_logp - logp) - 1
+def _divergence(ref_logp: torch.Tensor, logp: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    gap = _kept(ref_logp - logp, mask)
+    return torch.exp(gap) - gap - 1
 
 
 def _mean_per_sequence(loss: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
@@ -469,25 +486,25 @@ def _mean_per_sequence(loss: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
 @case("grpo_loss", load_grpo(loss_type="grpo", level="token"), policy_inputs)
 def grpo_loss(logits, old_logp, ref_logp, completion_ids, advantages, completion_mask):
     logp, mask, gain = _token_logp(logits, completion_ids), completion_mask.float(), advantages[:, None]
-    ratio = torch.exp(logp - old_logp)
+    ratio = torch.exp(_kept(logp - old_logp, mask))
     loss = -torch.minimum(ratio * gain, ratio.clamp(0.8, 1.4) * gain)
-    return _mean_per_sequence(loss + 0.04 * _divergence(ref_logp, logp), mask)
+    return _mean_per_sequence(loss + 0.04 * _divergence(ref_logp, logp, mask), mask)
 
 
 @case("grpo_loss seq", load_grpo(loss_type="grpo", level="sequence"), policy_inputs)
 def grpo_loss_sequence(logits, old_logp, ref_logp, completion_ids, advantages, completion_mask):
     logp, mask, gain = _token_logp(logits, completion_ids), completion_mask.float(), advantages[:, None]
-    ratio = torch.exp(((logp - old_logp) * mask).sum(-1) / mask.sum(-1).clamp(min=1.0))[:, None]
+    ratio = torch.exp(_kept(logp - old_logp, mask).sum(-1) / mask.sum(-1).clamp(min=1.0))[:, None]
     loss = -torch.minimum(ratio * gain, ratio.clamp(0.8, 1.4) * gain)
-    return _mean_per_sequence(loss + 0.04 * _divergence(ref_logp, logp), mask)
+    return _mean_per_sequence(loss + 0.04 * _divergence(ref_logp, logp, mask), mask)
 
 
 @case("grpo_loss sapo", load_grpo(loss_type="sapo", level="token"), policy_inputs)
 def grpo_loss_sapo(logits, old_logp, ref_logp, completion_ids, advantages, completion_mask):
     logp, mask, gain = _token_logp(logits, completion_ids), completion_mask.float(), advantages[:, None]
     temperature = torch.where(gain > 0, 1.0, 1.05)
-    gate = torch.sigmoid(temperature * (torch.exp(logp - old_logp) - 1.0)) * 4.0 / temperature
-    return _mean_per_sequence(-gate * gain + 0.04 * _divergence(ref_logp, logp), mask)
+    gate = torch.sigmoid(temperature * (torch.exp(_kept(logp - old_logp, mask)) - 1.0)) * 4.0 / temperature
+    return _mean_per_sequence(-gate * gain + 0.04 * _divergence(ref_logp, logp, mask), mask)
 
 
 # -- position embeddings -----------------------------------------------------------------------------------------
@@ -498,20 +515,33 @@ def rotate_half(x: torch.Tensor) -> torch.Tensor:
     return torch.cat((-right, left), -1)
 
 
-def angles(*shape: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """cos and sin of the given shape, the right half repeating the left one."""
-    half = normal(*shape[:-1], shape[-1] // 2, seed=9)
-    full = torch.cat((half, half), -1)
-    return full.cos(), full.sin()
+def angles(*shape: int) -> Inputs:
+    """cos and sin of half the rotated dimensions: the library reads only the left half of its tables."""
+    half = normal(*shape, seed=9)
+    return {"cos": half.cos(), "sin": half.sin()}
+
+
+def twice(half: torch.Tensor) -> torch.Tensor:
+    return torch.cat((half, half), -1)
+
+
+def with_full_tables(load: Callable[[], Callable[..., Any]]) -> Callable[[], Callable[..., Any]]:
+    """The operator called as models do: with tables whose right half repeats the left one."""
+
+    def loaded() -> Callable[..., Any]:
+        operator = load()
+        return lambda q, k, cos, sin: operator(q=q, k=k, cos=twice(cos), sin=twice(sin))
+
+    return loaded
 
 
 def queries_keys() -> Inputs:
     return {"q": wanted(normal(2, 4, 5, 16)), "k": wanted(normal(2, 2, 5, 16, seed=1))}
 
 
-@case("rope", functional("liger_rope"), lambda: {**queries_keys(), **dict(zip(("cos", "sin"), angles(1, 5, 16)))})
+@case("rope", with_full_tables(functional("liger_rope")), lambda: {**queries_keys(), **angles(1, 5, 8)})
 def rope(q, k, cos, sin):
-    cos, sin = cos[:, None], sin[:, None]
+    cos, sin = twice(cos)[:, None], twice(sin)[:, None]
     return q * cos + rotate_half(q) * sin, k * cos + rotate_half(k) * sin
 
 
@@ -521,7 +551,7 @@ def rope(q, k, cos, sin):
     lambda: {
         "q": wanted(normal(2, 5, 4, 16)),
         "k": wanted(normal(2, 5, 2, 16, seed=1)),
-        "freqs": torch.stack(angles(5, 16), -1)[:, :8].contiguous(),
+        "freqs": torch.stack(tuple(angles(5, 8).values()), -1),
     },
 )
 def llama4_rope(q, k, freqs):
@@ -536,15 +566,15 @@ def llama4_rope(q, k, freqs):
 
 @case(
     "qwen2vl_mrope",
-    liger("qwen2vl_mrope", "LigerQwen2VLMRopeFunction", [2, 3, 3]),
-    lambda: {**queries_keys(), **dict(zip(("cos", "sin"), angles(3, 2, 5, 16)))},
+    with_full_tables(liger("qwen2vl_mrope", "LigerQwen2VLMRopeFunction", [2, 3, 3])),
+    lambda: {**queries_keys(), **angles(3, 2, 5, 8)},
 )
 def qwen2vl_mrope(q, k, cos, sin):
     def merge(t):
         parts = t.split([2, 3, 3] * 2, -1)
         return torch.cat([part[index % 3] for index, part in enumerate(parts)], -1)[:, None]
 
-    cos, sin = merge(cos), merge(sin)
+    cos, sin = merge(twice(cos)), merge(twice(sin))
     return q * cos + rotate_half(q) * sin, k * cos + rotate_half(k) * sin
 
 
