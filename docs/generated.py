@@ -1,6 +1,6 @@
 """Common to the scripts that generate documents: writes a file, or says whether it is current.
 
-    python docs/make_op_table.py [--check]
+python docs/make_op_table.py [--check]
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Writes the table of ops in docs/kir.md from the op records, between its two marks.
 
-    python docs/make_op_table.py [--check]
+python docs/make_op_table.py [--check]
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The steps of docs/adding-an-op.md are true: applied to a copy of the packages, in order, they do what the page says."""
+"""The steps of docs/adding-an-op.md are true: applied in order to a copy of the packages, they do what it says."""
 
 from __future__ import annotations
 

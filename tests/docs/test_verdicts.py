@@ -7,7 +7,7 @@ import re
 
 from equivalence.fields.mersenne import MASK
 from equivalence.fields.primes import SAFE_PRIMES
-from equivalence.judge import inputs, realjudge, sensitivity, truth
+from equivalence.judge import realjudge, sensitivity, truth
 from equivalence.judge.judge import SHRINK_SECONDS, TEST_ELEMENTS
 from equivalence.verdicts import Finding, Level, Report, Verdict
 from irverify.exits import exit_code_of
@@ -15,6 +15,7 @@ from irverify.options import SPECIALS
 from tests.docs.blocks import ROOT
 
 TEXT = (ROOT / "docs" / "verdicts.md").read_text()
+PROSE = " ".join(TEXT.split())
 README = (ROOT / "README.md").read_text()
 
 
@@ -56,20 +57,19 @@ def test_special_modes() -> None:
 
 def test_false_equal() -> None:
     assert int(MASK) == 2**61 - 1
-    assert f"{1e10 * 2.0**-58:.1e}" == "3.5e-08" and "3.5 · 10⁻⁸" in TEXT
-    assert f"{1e10 * 2.0**-61:.1e}" == "4.3e-09" and "4.3 · 10⁻⁹" in TEXT
+    assert f"{1e10 * 2.0**-58:.1e}" == "3.5e-08" and "3.5 · 10⁻⁸" in PROSE
+    assert f"{1e10 * 2.0**-61:.1e}" == "4.3e-09" and "4.3 · 10⁻⁹" in PROSE
 
 
 def test_primes_of_real() -> None:
     exponents = [f"{math.log2(p):.1f}" for p in (min(SAFE_PRIMES), max(SAFE_PRIMES))]
-    assert exponents == ["25.4", "26.0"] and "between 2^25.4 and 2^26.0" in TEXT
+    assert exponents == ["25.4", "26.0"] and "between 2^25.4 and 2^26.0" in PROSE
     assert f"{math.log2((min(SAFE_PRIMES) - 1) // 2):.1f}" == "24.4"
     assert (len(SAFE_PRIMES), realjudge.PRIMES) == (12, 3)
-    assert "Twelve safe primes" in TEXT and "the seed picks three" in TEXT
+    assert "Twelve safe primes" in PROSE and "the seed picks three" in PROSE
 
 
 def test_limits() -> None:
-    assert len(inputs.SETS) == 12 and "twelve derived sets" in TEXT
-    assert TEST_ELEMENTS == 1 << 22 and "2²² elements" in TEXT
-    assert truth.MOST_ELEMENTS == 1 << 19 and "2¹⁹ input elements" in TEXT
-    assert SHRINK_SECONDS == 2.0 and "at most two seconds" in TEXT
+    assert TEST_ELEMENTS == 1 << 22 and "2²² elements" in PROSE
+    assert truth.MOST_ELEMENTS == 1 << 19 and "2¹⁹ input elements" in PROSE
+    assert SHRINK_SECONDS == 2.0 and "at most two seconds" in PROSE
