@@ -13,8 +13,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from equivalence.evaluator.allocator import keep_pages
 from equivalence.evaluator.freedoms import Freedoms
-from equivalence.evaluator.lanes import ALL, FLOAT_DATA, INDEX, INTEGER_DATA, NONE, SOME, Lanes, Planes, union
+from equivalence.evaluator.lanes import ALL, FLOAT_DATA, INDEX, INTEGER_DATA, NONE, SOME, Lanes, Planes, mapped, union
 from equivalence.evaluator.memory import Memory
 from equivalence.interpretations import ieee
 from equivalence.interpretations.base import Interpretation, Site
@@ -53,11 +54,18 @@ _MOST_DRAWS = 1 << 16
 _RING = frozenset({"add", "sub", "mul", "neg", "bitcast", "dot", "reduce", "scan"})
 
 
+def _choice(chosen: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """a where chosen, else b; one uniform value stays uniform."""
+    if a.size == b.size == 1 and a.reshape(-1)[0] == b.reshape(-1)[0]:
+        return a
+    return np.where(chosen, a, b)
+
+
 @dataclass(slots=True)
 class Limits:
     """``lanes``: lanes held per value in one chunk of program instances; ``steps``: executed ops before giving up."""
 
-    lanes: int = 1 << 20
+    lanes: int = 1 << 18
     steps: int = 20_000_000
     masked_load_is_zero: bool = False
     undefined_fill: float = 0.0  # the concrete value of undefined lanes: nothing may depend on it
@@ -125,11 +133,15 @@ class Machine:
     steps: int = 0
     numbers: dict[int, int] = field(default_factory=dict)  # position of each op in its function
     used: set[int] = field(default_factory=set)  # ids of values that some op reads
+    own_key: str = ""
     locks: bool = False  # the running kernel has a compare-and-swap: its instances wait for each other
 
     def __post_init__(self) -> None:
+        keep_pages()
         self.memory = Memory(self.undefined)
         self.undefined_count = self.limits.side << 48
+        # Open choices are made alike only in one and the same source: without a digest that is this very program.
+        self.own_key = str(self.program.attrs.get("key") or f"program {id(self.program)}")
         blocks = [self.program.body, *(k.body for k in self.program.kernels.values())]
         for block in blocks:
             for number, op in enumerate(block.walk()):
@@ -141,7 +153,7 @@ class Machine:
     def run(self, inputs: Mapping[str, np.ndarray]) -> Outcome:
         """Evaluates the program on arrays in the inputs' storage dtypes, by name."""
         attrs = self.program.attrs
-        frame = Frame({}, str(attrs.get("key", "")), bool(attrs.get("contract", False)))
+        frame = Frame({}, self.own_key, bool(attrs.get("contract", False)))
         for name, value in zip(self.program.input_names, self.program.body.args, strict=True):
             frame.values[value] = self.input(name, inputs[name], value.type.dtype, value.type.shape)
         self.block(frame, self.program.body)
@@ -274,7 +286,9 @@ class Machine:
         literals = [a.literal for a in lifted]
         # A literal operand may absorb the other one (0 * x, -inf + x): then some lanes are literals.
         literal = ALL if min(literals) == ALL else NONE if max(literals) == NONE else SOME
-        out = out.replace(literal=literal, fits=self._fits(op, out, lifted), product=self._is_product(frame, op, lifted))
+        out = out.replace(
+            literal=literal, fits=self._fits(op, out, lifted), product=self._is_product(frame, op, lifted)
+        )
         site = self.site(frame, op)
         out = out.replace(freedoms=union(lifted) | self._freedom(frame, op, site, out, lifted))
         return out.replace(planes=self.planes(lambda i: i.apply(site, out, lifted)))
@@ -317,7 +331,7 @@ class Machine:
             a, b = self.lift(a), self.lift(b)
         planes = None
         if a.planes is not None and b.planes is not None:
-            planes = {name: np.where(chosen, a.planes[name], b.planes[name]) for name in a.planes}
+            planes = mapped(lambda one, other: _choice(chosen, one, other), a.planes, b.planes)
         return Lanes(
             a.dtype,
             a.shape,
@@ -339,9 +353,7 @@ class Machine:
 
     # -- the path condition --------------------------------------------------------------------------------------
 
-    def observe(
-        self, value: Lanes, span: Span, text: str = "", context: Sequence[Lanes] = (), key: str = ""
-    ) -> None:
+    def observe(self, value: Lanes, span: Span, text: str = "", context: Sequence[Lanes] = (), key: str = "") -> None:
         """Control or an address follows float data: (fingerprint, outcome) joins the path condition.
 
         ``text`` and ``context`` are what another outcome would have used: the other branch, the elements not read;
@@ -358,7 +370,6 @@ class Machine:
             if name in value.planes:
                 words = value.planes[name].tobytes()
                 self.path[name] = hash((self.path.get(name, 0), words, outcome))
-
 
     def beside(self, text: str, context: Sequence[Lanes], key: str = "") -> None:
         """What an outcome of data did not use joins the path condition too: equal paths must mean equal programs."""
@@ -391,7 +402,7 @@ def kernel_frame(
     """The frame of a chunk of program instances."""
     frame = Frame(
         dict(zip(kernel.params, operands, strict=True)),
-        str(kernel.attrs.get("key", "")),
+        str(kernel.attrs.get("key") or f"kernel {id(kernel)}"),
         bool(kernel.attrs.get("contract", False)),
         grid,
         instance,

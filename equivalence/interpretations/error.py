@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from equivalence.evaluator.lanes import ALL, Lanes, Planes
-from equivalence.interpretations import error_math
+from equivalence.interpretations import error_math, ieee
 from equivalence.interpretations.base import Interpretation, Site
 from equivalence.interpretations.hashed import Hashed
 from equivalence.numerics.error_bounds import declared_bound, error_at
@@ -39,7 +39,11 @@ def unit(dt: DType) -> tuple[float, float]:
 def rounding(data: Array, dt: DType) -> Array:
     """Error of one correct rounding that gave ``data``; a saturated or infinite result has no bound."""
     u, tiny = unit(dt)
-    return np.where(np.isfinite(data), np.abs(data) * (u * (1 + 4 * u)) + tiny, np.inf)
+    error = np.abs(data)
+    error *= u * (1 + 4 * u)
+    error += tiny
+    finite = np.isfinite(data)
+    return error if finite.all() else np.where(finite, error, np.inf)
 
 
 def worst(n: int, u: float) -> float:
@@ -62,6 +66,7 @@ class Error(Interpretation):
 
     def __init__(self) -> None:
         self.planes = {name: np.dtype(np.float64) for name in PLANES}
+        self._known: dict[str, Array] = {}  # of the op at hand: what both planes need
 
     def literal(self, data: Array, lanes: Lanes) -> Planes:
         """A literal of few bits is meant exactly; another one may stand for a real number half an ulp away."""
@@ -82,6 +87,7 @@ class Error(Interpretation):
 
     def apply(self, site: Site, out: Lanes, args: Sequence[Lanes]) -> Planes:
         """Both planes by the same rule; they differ in how an accumulation of n terms grows."""
+        self._known = {}
         with np.errstate(all="ignore"):
             rule = getattr(self, f"op_{site.name}")
             planes: Planes = {}
@@ -100,7 +106,9 @@ class Error(Interpretation):
         """One rounding more.  An infinity is exact where an operand is one already (a mask), unknown elsewhere."""
         if not out.dtype.is_float:
             return passed
-        error = passed + rounding(wide(out), out.dtype)
+        if "rounding" not in self._known:
+            self._known["rounding"] = rounding(wide(out), out.dtype)
+        error = passed + self._known["rounding"]
         if np.isinf(out.data).any():
             masked = np.isinf(wide(out)) & np.logical_or.reduce(np.broadcast_arrays(*(np.isinf(wide(a)) for a in x)))
             error = np.where(masked, 0.0, error)
@@ -120,6 +128,8 @@ class Error(Interpretation):
     def op_div(self, site: Site, out: Lanes, x: Sequence[Lanes], e: Sequence[Array], growth: Any) -> Array:
         if not out.dtype.is_float:
             return self.unknown(site, out, x, e, growth)
+        if not e[0].any() and not e[1].any():
+            return self._divided(site, out, x, np.zeros((1,) * out.data.ndim))
         quotient, divisor = np.abs(wide(out)), np.abs(wide(x[1]))
         room = divisor - e[1]
         passed = np.where(
@@ -127,17 +137,28 @@ class Error(Interpretation):
             0.0,
             np.where(room > 0, (e[0] + quotient * e[1]) / np.where(room > 0, room, 1), np.inf),
         )
+        return self._divided(site, out, x, passed)
+
+    def _divided(self, site: Site, out: Lanes, x: Sequence[Lanes], passed: Array) -> Array:
         if site.attrs["accuracy"] == "exact":
             return self._rounded(out, passed, x)
         return passed + self._declared("div", site, out, x)
 
     def _declared(self, fn: str, site: Site, out: Lanes, x: Sequence[Lanes]) -> Array:
+        if fn not in self._known:
+            self._known[fn] = self._declared_now(fn, site, out, x)
+        return self._known[fn]
+
+    @staticmethod
+    def _declared_now(fn: str, site: Site, out: Lanes, x: Sequence[Lanes]) -> Array:
         impl = IMPLEMENTATIONS.get(site.attrs.get("impl") or "", "exact")
         bound = declared_bound(fn, out.dtype.name, impl)  # type: ignore[arg-type]
         if not bound.declared:
             return np.where(np.isfinite(wide(out)), 4 * np.abs(wide(out)) * unit(out.dtype)[0], np.inf)
-        error = error_at(bound, wide(x[0]), out.data, out.dtype.name)
-        return np.where(np.isinf(wide(x[0])), 0.0, error)  # exp(-inf) is 0 in every implementation
+        argument = wide(x[0])
+        error = error_at(bound, argument, out.data, out.dtype.name)
+        masked = np.isinf(argument)
+        return np.where(masked, 0.0, error) if masked.any() else error  # exp(-inf) is 0 in every implementation
 
     def op_neg(self, site: Site, out: Lanes, x: Sequence[Lanes], e: Sequence[Array], growth: Any) -> Array:
         return e[0]
@@ -176,7 +197,11 @@ class Error(Interpretation):
         return np.where((reach == 0) | (gap > reach), 0.0, 1.0)
 
     def op_select(self, site: Site, out: Lanes, x: Sequence[Lanes], e: Sequence[Array], growth: Any) -> Array:
+        if all(v.size == 1 and not v.any() for v in e):
+            return e[0]
         taken = np.where(x[0].data, e[1], e[2])
+        if not e[0].any():
+            return taken
         either = np.maximum(e[1], e[2]) + np.abs(wide(x[1]) - wide(x[2]))
         return np.where(e[0] == 0, taken, np.where(np.isnan(either), np.inf, either))
 
@@ -249,13 +274,18 @@ class Error(Interpretation):
         coarse = 2.0**-11 if site.attrs["precision"] == "tf32" else 2.0**-8 if site.attrs["precision"] == "bf16" else 0
         if coarse:
             ea, eb = (np.where(error > 0, error, 0) + coarse * v for error, v in ((ea, a), (eb, b)))
-        size, n = np.matmul(a, b), a.shape[-1]
+        n = a.shape[-1]
+        if "size" not in self._known:
+            self._known["size"] = ieee.product(a, b)
+        size = self._known["size"]
         total = self._growth(out, growth, n + 1) * size
         if ea.any() or eb.any():
-            total = total + np.matmul(a + ea, eb) + np.matmul(ea, b)
+            total = total + ieee.product(a + ea, eb) if eb.any() else total
+            total = total + ieee.product(ea, b) if ea.any() else total
         if len(x) > 2:
             total = total + e[2] + self._growth(out, growth, n + 1) * np.abs(wide(x[2]))
-        return np.where(np.isnan(total), np.inf, total)
+        unknown = np.isnan(total)
+        return np.where(unknown, np.inf, total) if unknown.any() else total
 
     def several(self, site: Site, outs: Sequence[Lanes], args: Sequence[Lanes], extra: Any = None) -> list[Planes]:
         """argmax pairs and sorts: values move by at most the largest error; places are sure where the gaps are wide."""
@@ -289,6 +319,8 @@ def straddled(value: Array, ends: Sequence[Array], errors: Sequence[Array]) -> A
 
 def product_error(a: Array, b: Array, ea: Array, eb: Array) -> Array:
     """Error passed on by a product; 0 times unknown is still unknown, but 0 times exact is exact."""
+    if not ea.any() and not eb.any():
+        return np.zeros((1,) * a.ndim)
     error = np.abs(a) * eb + np.abs(b) * ea + ea * eb
     return np.where(np.isnan(error), np.inf, error) if np.isnan(error).any() else error
 
