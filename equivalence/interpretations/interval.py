@@ -44,7 +44,7 @@ def top(rank: int) -> Interval:
     return Interval(np.full(ones, -np.inf), np.full(ones, np.inf))
 
 
-def where(mask: Array, a: Interval, b: Interval) -> Interval:
+def where(mask: Array | np.bool_, a: Interval, b: Interval) -> Interval:
     return Interval(np.where(mask, a.lo, b.lo), np.where(mask, a.hi, b.hi))
 
 

@@ -132,7 +132,7 @@ class Literals:
 
     def _meant(self, x: Cell, dtype: str) -> Cell:
         """The channels of what each value stands for, where that is not the value itself."""
-        v, w, mark = x.v, x.w, x.mark
+        sample, v, w, mark = x
         for value, form in self._meanings(x.sample, dtype):
             here = x.sample == value
             place = field_value(form, self.channels.prime, self.seed)
@@ -141,7 +141,8 @@ class Literals:
                 valid = (V if place.v_valid else NOTHING) | (W if place.w_valid else NOTHING)
                 v, w = np.where(here, np.uint32(place.v), v), np.where(here, np.uint32(place.w), w)
                 mark = np.where(here, (mark & ~BOTH) | valid, mark)
-        return Cell(x.sample, v, w, mark)
+                sample = np.where(here, float(form.value()), sample)
+        return Cell(sample, v, w, mark)
 
     def _meanings(self, sample: Array, dtype: str) -> Iterable[tuple[float, Form]]:
         if self.identification is not None and dtype in self._by_dtype:

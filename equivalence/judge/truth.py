@@ -17,10 +17,10 @@ from equivalence.evaluator import Lanes
 from equivalence.evaluator.machine import Outcome
 from equivalence.interpretations.depends import Depends
 from equivalence.interpretations.enclosure import Enclosure, prepare
-from equivalence.interpretations.error import Error
+from equivalence.interpretations.error_meaning import MeantError
 from equivalence.judge import inputs
 from equivalence.judge.compare import plane, value
-from equivalence.judge.evidence import Evidence
+from equivalence.judge.evidence import Evidence, scale_of
 from equivalence.judge.runs import Pair, PairRun
 from equivalence.verdicts import Check
 from lowering.errors import IrverifyError, Span
@@ -47,6 +47,7 @@ class Distance:
     real: tuple[float, float]
     bound: float
     lanes: int  # that could be judged
+    apart: float  # the largest distance from an enclosure, absolute
 
     @property
     def broken(self) -> bool:
@@ -64,7 +65,7 @@ def run(judge: Judge) -> None:
         return
     enclosure = prepare(pair.a, pair.b)
     try:
-        given = judge.runner.run(pair, [enclosure, Depends(), Error()], pair.inputs)
+        given = judge.runner.run(pair, [enclosure, Depends(), MeantError(enclosure.meaning)], pair.inputs)
     except IrverifyError as error:
         judge.checks.append(Check(CHECK, None, f"not run: {error}"))
         return
@@ -87,6 +88,7 @@ def check(judge: Judge, done: PairRun) -> Check:
             if found is None:
                 continue
             largest, judged = max(largest, found.ratio), judged + found.lanes
+            evidence.measured[side] = found.apart / scale_of(value(lanes))
             if found.broken:
                 evidence.contradiction = words(side, name, found)
     broken = [e.contradiction for e in judge.evidence if e.contradiction]
@@ -130,7 +132,8 @@ def distance(lanes: Lanes) -> Distance | None:
         return None
     index = tuple(int(i) for i in np.unravel_index(int(np.argmax(ratio)), ratio.shape))
     ends = (float(lo[index]), float(hi[index]))
-    return Distance(float(ratio[index]), index, float(own[index]), ends, float(bound[index]), int(judged.sum()))
+    most = float(np.max(np.where(judged, apart, 0.0)))
+    return Distance(float(ratio[index]), index, float(own[index]), ends, float(bound[index]), int(judged.sum()), most)
 
 
 def words(side: str, name: str, found: Distance) -> str:

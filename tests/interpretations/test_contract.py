@@ -10,7 +10,14 @@ from equivalence.evaluator.machine import HANDLERS
 from equivalence.interpretations.base import Interpretation
 from lowering.ir.ops import RECORDS
 
-_CLASSES = {"exact": "Exact", "reassociated": "Reassociated", "depends": "Depends", "real": "Real", "error": "Error"}
+_CLASSES = {
+    "exact": "Exact",
+    "reassociated": "Reassociated",
+    "depends": "Depends",
+    "real": "Real",
+    "error": "Error",
+    "enclosure": "Enclosure",
+}
 _SEVERAL = ("reduce", "sort")
 #: Moved by the evaluator's structure and memory handlers before an interpretation sees them.
 _NEVER_ASKED = frozenset(name for name in RECORDS if name in HANDLERS) - {"reduce", "scan", "dot", "sort"}

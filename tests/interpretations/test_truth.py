@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,10 +13,10 @@ from equivalence.interpretations import error
 from equivalence.judge import judge, truth
 from equivalence.verdicts import Check, Level, Report
 from lowering.ir.program import Value
-from lowering.ir.types import F16, F32, DType, TensorType
+from lowering.ir.types import BF16, F16, F32, DType, TensorType
 from tests.interpretations.real_runs import Kit, inputs, program
 
-OPTIONS = SimpleNamespace(seed=0, special="ignore", tolerance=None, timeout=60.0)
+OPTIONS: Any = SimpleNamespace(seed=0, special="ignore", tolerance=None, timeout=60.0)
 Body = Callable[[Kit, Value], Value]
 
 
@@ -110,3 +111,23 @@ def test_a_sum_close_to_cancelling_stays_within_its_bound() -> None:
 
     report = compared(total, lambda k, x: x)
     assert check(report).passed and np.isfinite(report.outputs[0].bound_a or 0.0)
+
+
+@pytest.mark.parametrize("dt", [BF16, F16])
+def test_a_coarse_constant_counts_from_the_number_it_stands_for(dt: DType) -> None:
+    """0.1 rounded to bf16 is off by up to 2^-9 of itself: its bound says so, and the two are one real function."""
+
+    def wide(k: Kit, x: Value) -> Value:
+        return k.b.cast(k.c.scale(k.b.cast(x, F32), 0.1), dt)
+
+    report = compared(lambda k, x: k.c.scale(x, 0.1), wide, dt)
+    assert report.verdict.level is Level.REAL and check(report).passed
+
+
+def test_an_array_of_constants_is_no_obstacle() -> None:
+    values = np.linspace(0, 1, 280).reshape(7, 40).astype(np.float32)
+
+    def body(k: Kit, x: Value) -> Value:
+        return k.b("add", x, k.b.constant(values, F32))
+
+    assert check(compared(body, body)).passed
