@@ -1,4 +1,4 @@
-"""One run of a Triton kernel under Triton's interpreter, as a process of its own: ``python -m benchmarks.peer FILE SPEC...``.
+"""One run of a Triton kernel under its interpreter, a process of its own: ``python -m benchmarks.peer FILE SPEC...``.
 
 SPEC is ``f16[1024,1024]``; the entry is the one public function of the file.
 """

@@ -253,7 +253,8 @@ def scatter(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]
     size = int(np.prod(base.shape))
     row = np.arange(batch, dtype=np.int64).reshape(-1, *([1] * len(updates.shape))) * size
     position = np.broadcast_to(position, (batch, *updates.shape)) + row
-    cells = base.map(lambda a: np.array(np.broadcast_to(a, (batch, *base.shape))).reshape(1, -1), (batch * size,))
+    flat = base.map(lambda a: np.broadcast_to(a, (batch, *base.shape)).reshape(1, -1), (batch * size,))
+    cells = flat.replace(data=flat.data.copy(), planes={n: p.copy() for n, p in (flat.planes or {}).items()})
     buffer = Buffer("the scatter's result", batch * size * base.dtype.nbytes, -1, cells, written=True)
     access = Access(buffer, position, np.broadcast_to(inside, position.shape))
     old = m.undefined(updates.dtype, updates.shape, batch)

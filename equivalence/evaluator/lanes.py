@@ -7,7 +7,8 @@ Must not know what the planes mean.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,17 +51,45 @@ class Lanes:
         return [self.data, *(self.planes or {}).values()]
 
     def map(self, fn: Callable[[np.ndarray], np.ndarray], shape: Sequence[int] | None = None) -> Lanes:
-        """The same lanes moved by ``fn``, which treats every array alike."""
-        planes = None if self.planes is None else {name: fn(plane) for name, plane in self.planes.items()}
+        """The same lanes moved by ``fn``, which treats every array alike; planes that share an array still do."""
+        planes = None if self.planes is None else mapped(fn, self.planes)
         return self.replace(data=fn(self.data), planes=planes, shape=self.shape if shape is None else tuple(shape))
 
     def replace(self, **changes: object) -> Lanes:
-        kept = {name: getattr(self, name) for name in Lanes.__slots__}
-        return Lanes(**{**kept, **changes})  # type: ignore[arg-type]
+        new = copy(self)
+        for name, value in changes.items():
+            setattr(new, name, value)
+        return new
+
+    def __copy__(self) -> Lanes:
+        return Lanes(
+            self.dtype,
+            self.shape,
+            self.data,
+            self.planes,
+            self.taint,
+            self.freedoms,
+            self.literal,
+            self.product,
+            self.fits,
+        )
 
     def full(self, array: np.ndarray, batch: int | None = None) -> np.ndarray:
         """``array`` (data or a plane) at its full logical extents, as a read-only view."""
         return np.broadcast_to(array, (array.shape[0] if batch is None else batch, *self.shape))
+
+
+def mapped(fn: Callable[..., np.ndarray], *planes: Mapping[str, np.ndarray]) -> Planes:
+    """``fn`` of the planes of one name, for every name; computed once for names that share their arrays."""
+    done: dict[tuple[int, ...], np.ndarray] = {}
+    result: Planes = {}
+    for name in planes[0]:
+        arrays = [p[name] for p in planes]
+        key = tuple(map(id, arrays))
+        if key not in done:
+            done[key] = fn(*arrays)
+        result[name] = done[key]
+    return result
 
 
 def joined(parts: Sequence[Lanes], fn: Callable[[list[np.ndarray]], np.ndarray], shape: Sequence[int]) -> Lanes:
@@ -71,7 +100,7 @@ def joined(parts: Sequence[Lanes], fn: Callable[[list[np.ndarray]], np.ndarray],
     first = parts[0]
     planes = None
     if first.planes is not None:
-        planes = {name: fn([p.planes[name] for p in parts]) for name in first.planes}  # type: ignore[index]
+        planes = mapped(lambda *arrays: fn(list(arrays)), *(p.planes for p in parts))  # type: ignore[arg-type]
     literals = {p.literal for p in parts}
     return Lanes(
         first.dtype,

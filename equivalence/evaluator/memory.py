@@ -45,6 +45,29 @@ class Access:
     buffer: Buffer
     position: np.ndarray
     inside: np.ndarray
+    whole: bool = False  # every lane is inside
+
+    def picked(self, a: np.ndarray) -> np.ndarray:
+        """The lanes of ``a`` that are inside, one after the other."""
+        full = np.broadcast_to(a, self.inside.shape)
+        return full.reshape(-1) if self.whole else full[self.inside]
+
+
+def _at(cells: np.ndarray, position: np.ndarray, size: int) -> np.ndarray:
+    """Elements by position; of a uniform plane the one that there is."""
+    if cells.size == 1 < size:
+        return cells.reshape((1,) * position.ndim)
+    return cells.take(position, mode="clip")
+
+
+def shared(lanes: Lanes) -> Lanes:
+    """Equal uniform planes as one array: what is computed from them is then computed once."""
+    known: dict[tuple[str, bytes], np.ndarray] = {}
+    planes = {
+        name: known.setdefault((plane.dtype.str, plane.tobytes()), plane) if plane.size == 1 else plane
+        for name, plane in (lanes.planes or {}).items()
+    }
+    return lanes if lanes.planes is None else lanes.replace(planes=planes)
 
 
 @dataclass(slots=True)
@@ -88,7 +111,13 @@ class Memory:
 
     @staticmethod
     def _owned(lanes: Lanes) -> Lanes:
-        return lanes.map(lambda a: np.array(np.broadcast_to(a, (1, *lanes.shape))))
+        """Arrays of our own; a uniform plane stays one element until something else is stored."""
+
+        def own(a: np.ndarray) -> np.ndarray:
+            return np.array(np.broadcast_to(a, (1, *lanes.shape)))
+
+        planes = {n: a.reshape(1, 1).copy() if a.size == 1 else own(a) for n, a in (lanes.planes or {}).items()}
+        return lanes.replace(data=own(lanes.data), planes=planes)
 
     def stored_dtype(self, buffer: Buffer, dt: DType, span: Span = UNKNOWN_SPAN) -> DType:
         """The dtype that the buffer holds, for a value of ``dt`` about to be stored or loaded."""
@@ -108,11 +137,16 @@ class Memory:
         self._check_view(buffer, cells, value.shape, strides, offset)
         whole = value.data.size and int(np.prod(value.shape)) == cells.data.size
         cells = self._accept(buffer, value, whole=bool(whole))
+        if whole and cells.planes is not None and value.planes is not None:
+            uniform = {n: p.reshape(1, 1).copy() for n, p in value.planes.items() if p.size == 1}
+            cells.planes = {**cells.planes, **uniform}
         for target, source in self._pairs(cells, value):
             self._view(target, value.shape, strides, offset)[...] = source[0] if source.shape[0] == 1 else source
 
     @staticmethod
     def _view(a: np.ndarray, shape: Sequence[int], strides: Sequence[int], offset: int) -> np.ndarray:
+        if a.size == 1:
+            return a.reshape((1,) * len(shape))
         step = a.itemsize
         flat = a.reshape(-1)[offset:] if 0 not in shape else a.reshape(-1)[:0]
         return np.lib.stride_tricks.as_strided(flat, tuple(shape), tuple(s * step for s in strides))
@@ -125,8 +159,17 @@ class Memory:
 
     @staticmethod
     def _pairs(cells: Lanes, value: Lanes) -> list[tuple[np.ndarray, np.ndarray]]:
+        """(array of the cells, array of the value), without planes that are uniform and stay so."""
         assert cells.planes is not None and value.planes is not None
-        return [(cells.data, value.data), *((cells.planes[n], value.planes[n]) for n in cells.planes)]
+        pairs = [(cells.data, value.data)]
+        for name, plane in cells.planes.items():
+            source = value.planes[name]
+            if plane.size == 1 and source.size == 1 and plane.reshape(-1)[0] == source.reshape(-1)[0]:
+                continue
+            if plane.size == 1 < cells.data.size:
+                plane = cells.planes[name] = np.array(np.broadcast_to(plane, cells.data.shape))
+            pairs.append((plane, source))
+        return pairs
 
     def _accept(self, buffer: Buffer, value: Lanes, whole: bool) -> Lanes:
         """The buffer's cells with their static facts widened to hold ``value`` too."""
@@ -149,6 +192,10 @@ class Memory:
 
     def resolve(self, address: np.ndarray, active: np.ndarray, dt: DType, span: Span) -> list[Access]:
         """Active lanes grouped by buffer; ``address`` and ``active`` have full extents."""
+        if active.size and active.all():
+            low, high = int(address.min()), int(address.max())
+            if low >> _GAP == high >> _GAP:
+                return [self._access(low >> _GAP, address, active, dt, span, (low, high))]
         numbers = address >> _GAP
         first = int(numbers[active][0]) if active.any() else 0
         if not first and not active.any():
@@ -158,35 +205,46 @@ class Memory:
             return [self._access(first, address, active, dt, span)]
         return [self._access(int(n), address, active & (numbers == n), dt, span) for n in np.unique(numbers[active])]
 
-    def _access(self, number: int, address: np.ndarray, active: np.ndarray, dt: DType, span: Span) -> Access:
+    def _access(
+        self,
+        number: int,
+        address: np.ndarray,
+        active: np.ndarray,
+        dt: DType,
+        span: Span,
+        reach: tuple[int, int] | None = None,
+    ) -> Access:
+        """``reach``: the least and greatest address, where all lanes are active."""
         buffer = self.buffers.get(number)
         if buffer is None:
             raise Unsupported("an address that points into no buffer", span)
         offset = address - buffer.base
-        position = offset // dt.nbytes if dt.nbytes > 1 else offset
-        if dt.nbytes > 1 and ((offset % dt.nbytes != 0) & active).any():
+        position = offset >> (dt.nbytes.bit_length() - 1)  # every size is a power of two
+        if dt.nbytes > 1 and (((offset & (dt.nbytes - 1)) != 0) & active).any():
             raise Unsupported(f"a misaligned access to {buffer.name} as {dt}", span)
         count = buffer.nbytes // dt.nbytes
+        if reach is not None and reach[0] >= buffer.base and reach[1] < buffer.base + count * dt.nbytes:
+            return Access(buffer, position, active, whole=True)
         return Access(buffer, position, active & (position >= 0) & (position < count))
 
     def gather(self, access: Access, dt: DType, span: Span) -> Lanes:
         """The elements at ``access.position``; lanes not inside hold whatever is at a clipped place."""
         cells = self.cells(access.buffer, dt, span)
         shape = access.position.shape[1:]
-        return cells.map(lambda a: a.reshape(-1).take(access.position, mode="clip"), shape)
+        return shared(cells.map(lambda a: _at(a.reshape(-1), access.position, cells.data.size), shape))
 
     def scatter(self, access: Access, value: Lanes, span: Span, instance: np.ndarray | None) -> bool:
         """Stores the lanes inside; returns whether two lanes or instances put different values in one element."""
         buffer = access.buffer
         self.cells(buffer, value.dtype, span)
         cells = self._accept(buffer, value, whole=False)
-        position = access.position[access.inside]
+        position = access.picked(access.position)
         foreign = self.stamped(access, instance)
         read = self._read_by_others(access, instance)
         foreign = read if foreign is None else foreign if read is None else foreign | read
         raced = False
         for target, source in self._pairs(cells, value):
-            flat, lanes = target.reshape(-1), np.broadcast_to(source, access.inside.shape)[access.inside]
+            flat, lanes = target.reshape(-1), access.picked(source)
             if foreign is not None:
                 old, new = flat[position[foreign]], lanes[foreign]
                 raced |= bool(((old != new) & ((old == old) | (new == new))).any())
@@ -198,7 +256,7 @@ class Memory:
         """Stamps the elements with their writers; mask of lanes that another instance had written, or None."""
         if instance is None:
             return None
-        buffer, position = access.buffer, access.position[access.inside]
+        buffer, position = access.buffer, access.picked(access.position)
         assert buffer.cells is not None
         if buffer.epoch != self.epoch or buffer.stamp is None or buffer.stamp.size != buffer.cells.data.size:
             buffer.stamp, buffer.epoch = np.zeros(buffer.cells.data.size, np.int32), self.epoch
@@ -212,7 +270,7 @@ class Memory:
     def _who(access: Access, instance: np.ndarray) -> np.ndarray:
         """1 + the instance of each lane inside."""
         who = np.broadcast_to(instance.reshape(-1, *([1] * (access.inside.ndim - 1))), access.inside.shape)
-        return (who[access.inside] + 1).astype(np.int32)
+        return (access.picked(who) + 1).astype(np.int32)
 
     def note_read(self, access: Access, instance: np.ndarray | None) -> None:
         """Remembers who reads elements of a buffer that the launch also writes."""
@@ -222,7 +280,7 @@ class Memory:
         size = buffer.cells.data.size
         if buffer.read_epoch != self.epoch or buffer.readers is None or buffer.readers.size != size:
             buffer.readers, buffer.read_epoch = np.zeros(size, np.int32), self.epoch
-        position, mine = access.position[access.inside], self._who(access, instance)
+        position, mine = access.picked(access.position), self._who(access, instance)
         before = buffer.readers[position]
         buffer.readers[position] = mine
         several = ((before != 0) & (before != mine)) | (buffer.readers[position] != mine)
@@ -232,7 +290,7 @@ class Memory:
         buffer = access.buffer
         if instance is None or buffer.readers is None or buffer.read_epoch != self.epoch:
             return None
-        seen = buffer.readers[access.position[access.inside]]
+        seen = buffer.readers[access.picked(access.position)]
         return (seen != 0) & (seen != self._who(access, instance))
 
     def foreign(self, access: Access, instance: np.ndarray | None) -> bool:
@@ -241,8 +299,8 @@ class Memory:
         if instance is None or buffer.stamp is None or buffer.epoch != self.epoch:
             return False
         who = np.broadcast_to(instance.reshape(-1, *([1] * (access.inside.ndim - 1))), access.inside.shape)
-        seen = buffer.stamp[access.position[access.inside]]
-        return bool(((seen != 0) & (seen != who[access.inside] + 1)).any())
+        seen = buffer.stamp[access.picked(access.position)]
+        return bool(((seen != 0) & (seen != access.picked(who) + 1)).any())
 
 
 __all__ = ["ALL", "Access", "Buffer", "Memory"]

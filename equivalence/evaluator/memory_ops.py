@@ -50,6 +50,8 @@ def settled(lanes: Lanes) -> Lanes:
     poison = lanes.planes.get("poison")
     if poison is not None and poison.any():
         return lanes.replace(taint=FLOAT_DATA)
+    if poison is not None and poison.size > 1:
+        lanes = lanes.replace(planes={**lanes.planes, "poison": poison[(slice(0, 1),) * poison.ndim]})
     return lanes.replace(planes=None) if lanes.taint == INDEX and not lanes.dtype.is_float else lanes
 
 
@@ -173,7 +175,9 @@ def _store(m: Machine, frame: Frame, op: Op, access: Access, value: Lanes, activ
         m.event("out-of-bounds-write", f"a lane writes outside {access.buffer.name}", op.span)
     instance = frame.instance if frame.instance is None or access.inside.shape[0] > 1 else frame.instance[:1]
     if m.memory.scatter(access, value, op.span, instance):
-        m.race(f"an element of {access.buffer.name} is touched by two lanes, one of which writes another value", op.span)
+        m.race(
+            f"an element of {access.buffer.name} is touched by two lanes, one of which writes another value", op.span
+        )
 
 
 @handles("atomic_rmw")
@@ -210,7 +214,9 @@ def atomic_cas(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lan
     for access in m.memory.resolve(address, active, x[1].dtype, op.span):
         cells = m.memory.cells(access.buffer, x[1].dtype, op.span)
         if max(cells.taint, x[1].taint, x[2].taint) != INDEX:
-            raise Unsupported("a compare-and-swap on data", op.span, "only locks that start from a constant are modelled")
+            raise Unsupported(
+                "a compare-and-swap on data", op.span, "only locks that start from a constant are modelled"
+            )
         m.race(f"compare-and-swap on {access.buffer.name}: program order was assumed", op.span)
         for lane in zip(*np.nonzero(access.inside), strict=True):
             place = access.position[lane]

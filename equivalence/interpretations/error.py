@@ -88,6 +88,7 @@ class Error(Interpretation):
     def apply(self, site: Site, out: Lanes, args: Sequence[Lanes]) -> Planes:
         """Both planes by the same rule; they differ in how an accumulation of n terms grows."""
         self._known = {}
+        self._halves = 2 if site.attrs.get("rounding") in ("rtz", "rtp", "rtn") else 1  # half ulps a rounding is off
         with np.errstate(all="ignore"):
             rule = getattr(self, f"op_{site.name}")
             planes: Planes = {}
@@ -107,7 +108,7 @@ class Error(Interpretation):
         if not out.dtype.is_float:
             return passed
         if "rounding" not in self._known:
-            self._known["rounding"] = rounding(wide(out), out.dtype)
+            self._known["rounding"] = rounding(wide(out), out.dtype) * self._halves
         error = passed + self._known["rounding"]
         if np.isinf(out.data).any():
             masked = np.isinf(wide(out)) & np.logical_or.reduce(np.broadcast_arrays(*(np.isinf(wide(a)) for a in x)))

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from equivalence.evaluator.lanes import Lanes
+from equivalence.fields import threads
 from equivalence.numerics import arith, bits, casts, integers, intrinsics, order, rounding
 from lowering.errors import InternalError, Unsupported
 from lowering.ir.types import DType
@@ -210,6 +211,12 @@ def rounded_operand(x: Array, dt: DType, precision: str) -> Array:
     return x.astype(np.float64)
 
 
+def product(a: Array, b: Array) -> Array:
+    """a @ b in f64."""
+    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    return threads.matmul(a, b, np.empty((*batch, a.shape[-2], b.shape[-1])))
+
+
 def dot(attrs: dict[str, Any], out: DType, a: Lanes, b: Lanes, acc: Lanes | None) -> Array:
     """Exact products summed in f64 with the accumulator and rounded once; integers modulo 2^bits."""
     with np.errstate(all="ignore"):
@@ -219,7 +226,7 @@ def dot(attrs: dict[str, Any], out: DType, a: Lanes, b: Lanes, acc: Lanes | None
             return total.astype(out.numpy)
         rows = rounded_operand(a.full(a.data), a.dtype, attrs["precision"])
         columns = rounded_operand(b.full(b.data), b.dtype, attrs["precision"])
-        total = np.matmul(rows, columns)
+        total = product(rows, columns)
         if acc is not None:
             total = total + acc.data.astype(np.float64)
         return total if out.name == "f64" else np.asarray(casts.cast(total, "f64", out.name))

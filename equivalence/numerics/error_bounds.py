@@ -168,7 +168,10 @@ def error_at(bound: Bound, x: Array, result: Array, dtype: str) -> npt.NDArray[n
     """
     wide = np.abs(np.asarray(x).astype(np.float64))
     with np.errstate(all="ignore"):
-        error = (bound.ulp + bound.per_arg * wide) * ulp(result, dtype) + bound.absolute
-        tiny = np.abs(np.asarray(result).astype(np.float64)) < format_of(dtype).smallest_normal
-        error = np.where(tiny, error + format_of(dtype).smallest_normal, error)
-    return np.where(wide <= bound.limit, error, inf)
+        step = ulp(result, dtype)
+        error = (bound.ulp + bound.per_arg * wide) * step if bound.per_arg else bound.ulp * step
+        error = error + bound.absolute if bound.absolute else error
+        tiny = np.abs(np.asarray(result)).astype(np.float64) < format_of(dtype).smallest_normal
+        error = error + tiny * format_of(dtype).smallest_normal if tiny.any() else error
+        outside = ~(wide <= bound.limit)
+    return np.where(outside, inf, error) if outside.any() else error

@@ -174,10 +174,22 @@ def ulp(x: Array, dtype: str) -> npt.NDArray[np.float64]:
     """
     fmt = format_of(dtype)
     wide = np.asarray(x).astype(np.float64)
+    if fmt.emin - fmt.fraction_bits >= -1022:
+        return _ulp_by_bits(wide, fmt)
     finite = np.isfinite(wide)
     _, e = np.frexp(np.where(finite, wide, 1.0))
     e = np.where(wide == 0, fmt.emin, np.clip(e - 1, fmt.emin, fmt.emax))
     return np.where(finite, np.ldexp(1.0, e - fmt.fraction_bits), np.nan)
+
+
+def _ulp_by_bits(wide: npt.NDArray[np.float64], fmt: Format) -> npt.NDArray[np.float64]:
+    """ulp where it is a normal f64: the exponent field of x, clipped and moved, is that of the result."""
+    field = (wide.view(np.int64) >> 52) & 0x7FF
+    special = field == 0x7FF
+    np.clip(field, fmt.emin + 1023, fmt.emax + 1023, out=field)
+    field -= fmt.fraction_bits
+    result = (field << 52).view(np.float64)
+    return np.where(special, np.nan, result) if special.any() else result
 
 
 def codes(x: Array, dtype: str) -> Array:
