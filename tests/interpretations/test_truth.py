@@ -131,3 +131,11 @@ def test_an_array_of_constants_is_no_obstacle() -> None:
         return k.b("add", x, k.b.constant(values, F32))
 
     assert check(compared(body, body)).passed
+
+
+@pytest.mark.parametrize("mode", ["rtz", "rtp", "rtn", "rna"])
+def test_directed_casts_are_within_their_bounds(mode: str) -> None:
+    def body(k: Kit, x: Value) -> Value:
+        return k.b.cast(k.c.scale(k.b.cast(x, F32), 0.3), BF16, rounding=mode)
+
+    assert check(compared(body, body, BF16)).passed
