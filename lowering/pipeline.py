@@ -182,7 +182,8 @@ class _Memory:
     def _buffer(self, storage: int) -> Value:
         if storage not in self._buffers:
             entry = self._storages[storage]
-            self._buffers[storage] = self._builder("alloc", bytes=entry.nbytes)
+            with self._builder.at(entry.span if entry.span.line else self._builder.span):
+                self._buffers[storage] = self._builder("alloc", bytes=entry.nbytes)
             if entry.origin == "data" and entry.data is not None:
                 self._write_constant(entry)
         return self._buffers[storage]

@@ -44,8 +44,7 @@ class Evidence:
     max_rel: float = 0.0
     bound_a: float = 0.0
     bound_b: float = 0.0
-    spread_a: float = 0.0  # expected error over the output's largest magnitude, at the given shape
-    spread_b: float = 0.0
+    measured: dict[str, float] = field(default_factory=dict)  # by side: distance from the real result, over the scale
     freedoms_a: int = 0
     freedoms_b: int = 0
     undefined_a: bool = False

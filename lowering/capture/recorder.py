@@ -18,7 +18,8 @@ import torch
 
 from lowering.capture.torch_arrays import array_of, dtype_name, storage_bytes, tensor_of, unobserved
 from lowering.capture.trace import AtenCall, HostRead, HostTrace, Launch, PointerArg, Storage, TensorRef
-from lowering.errors import Span, Unsupported
+from lowering.capture.user_frames import CAPTURE_FRAME, user_span
+from lowering.errors import UNKNOWN_SPAN, Span, Unsupported
 
 ReadBack = Callable[[HostTrace, TensorRef], np.ndarray]
 
@@ -68,7 +69,8 @@ class Recorder:
             origin = "empty"
             self.note("a buffer kept from an earlier run is read; its contents are taken as undefined")
         data = storage_bytes(storage) if origin != "empty" else None
-        self.trace.storages[id] = Storage(id, storage.nbytes(), origin, data)
+        span = user_span(CAPTURE_FRAME) if origin == "empty" else UNKNOWN_SPAN
+        self.trace.storages[id] = Storage(id, storage.nbytes(), origin, data, span)
         return id
 
     def ref(self, tensor: torch.Tensor, origin: str = "data") -> TensorRef:

@@ -20,10 +20,9 @@ from lowering.capture.aten_events import as_data, functional_form, references_in
 from lowering.capture.recorder import Recorder
 from lowering.capture.torch_tensor import CPU, CUDA, VirtualTensor
 from lowering.capture.trace import AtenCall
-from lowering.capture.user_frames import user_span
+from lowering.capture.user_frames import CAPTURE_FRAME, user_span
 from lowering.errors import Span, Unsupported
 
-CAPTURE_FRAME = "run_captured"  # spans are looked for above this function only
 _UNRECORDED_KWARGS = frozenset({"device", "layout", "pin_memory", "non_blocking", "generator", "memory_format"})
 _MAY_MIX_DEVICES = frozenset(
     {

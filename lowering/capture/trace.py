@@ -35,6 +35,7 @@ class Storage:
     nbytes: int
     origin: str
     data: np.ndarray | None = None  # uint8[nbytes] when origin is 'data' or 'input'
+    span: Span = UNKNOWN_SPAN  # where it was allocated
 
 
 @dataclass(frozen=True, slots=True)

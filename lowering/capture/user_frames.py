@@ -37,6 +37,9 @@ def _column(code: CodeType, instruction: int) -> int:
     return (position[2] or 0) + 1 if position else 0
 
 
+CAPTURE_FRAME = "run_captured"  # spans are looked for above this function only
+
+
 def span_of(frame: FrameType) -> Span:
     """Where ``frame`` stands now; ``name`` is the function's name."""
     code = frame.f_code
