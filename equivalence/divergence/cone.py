@@ -146,7 +146,9 @@ def _folded(a: Application) -> np.ndarray:
 
 def side(trace: Trace, flat: Columns, root: int) -> Side:
     """The cone of lane ``root``."""
-    return Side(trace, root, cone(trace, [root]), flat.words, flat.values, flat.touch, flat.literal, flat.leaf, flat.coarse)
+    return Side(
+        trace, root, cone(trace, [root]), flat.words, flat.values, flat.touch, flat.literal, flat.leaf, flat.coarse
+    )
 
 
 def root_of(lanes: Lanes, element: tuple[int, ...]) -> int:

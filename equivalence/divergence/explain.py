@@ -20,8 +20,8 @@ from lowering.ir.program import Program
 
 Wanted = Literal["exact", "reassociated", "real", "ieee"]
 Inputs = Mapping[str, np.ndarray]
-BY_VALUE = [*rules_memory.RULES, *rules_values.RULES, *rules_rounding.RULES, *rules_values.LAST]
-BY_WORD = [*rules_memory.RULES, *rules_rounding.RULES, *rules_values.RULES, *rules_values.LAST]
+BY_VALUE = [*rules_values.FIRST, *rules_memory.RULES, *rules_values.RULES, *rules_rounding.RULES, *rules_values.LAST]
+BY_WORD = [*rules_memory.RULES, *rules_rounding.RULES, *rules_values.BY_WORD, *rules_values.LAST]
 CANDIDATES = 6  # differing elements that are tried; the one whose cones differ least is explained
 
 
@@ -68,7 +68,9 @@ class _Pair:
 
     def context(self, index: int | None, element: tuple[int, ...] | None) -> Context | None:
         """The simplest of a few elements that differ: by value first, else by word."""
-        pairs = [(p, *pair) for p, pair in enumerate(zip(self.a.outputs, self.a.outputs.values(), self.b.outputs.values()))]
+        pairs = [
+            (p, *pair) for p, pair in enumerate(zip(self.a.outputs, self.a.outputs.values(), self.b.outputs.values()))
+        ]
         for gap in (self._value_gap, self._word_gap) if self.by_value else (self._word_gap,):
             for position, name, a, b in pairs:
                 if index in (None, position):
@@ -82,13 +84,12 @@ class _Pair:
 
     def _differing(self, a: Lanes, b: Lanes, gap: np.ndarray) -> list[tuple[int, ...]]:
         """A few elements that clearly differ or are undefined on one side: the farthest apart, and some spread over."""
-        poison = b.full(b.planes["poison"])[0] != a.full(a.planes["poison"])[0]  # type: ignore[index]
-        gap = np.where(poison, np.inf, gap)
+        gap = np.where(_undefined(a, b), np.inf, gap)
         clear = np.flatnonzero(gap > (_noise(a) if self.by_value else 0))
         if not clear.size:
             return []
         farthest = clear[np.argsort(-gap.ravel()[clear], kind="stable")][: CANDIDATES // 2]
-        least = gap.ravel()[farthest[0]] if np.isinf(gap.ravel()[farthest[0]]) else 0.1 * gap.ravel()[farthest[0]]
+        least = gap.ravel()[farthest[0]] if np.isinf(gap.ravel()[farthest[0]]) else 0.3 * gap.ravel()[farthest[0]]
         large = clear[gap.ravel()[clear] >= least]
         spread = large[np.linspace(0, len(large) - 1, CANDIDATES).astype(int)]
         picked = dict.fromkeys([*farthest.tolist(), *spread.tolist()])
@@ -102,14 +103,13 @@ class _Pair:
         return a.full(a.planes[self.plane])[0] != b.full(b.planes[self.plane])[0]  # type: ignore[index]
 
     @staticmethod
-    def _value_gap(a: Lanes, b: Lanes) -> np.ndarray:
-        """Relative distance, infinite where only one side is finite."""
+    def _value_gap(a: Lanes, b: Lanes, floor: float = 1e-2) -> np.ndarray:
+        """Distance relative to the element, or to ``floor`` times the largest; infinite where one side is not finite."""
         x, y = (v.full(v.data)[0].astype(np.float64) for v in (a, b))
         with np.errstate(all="ignore"):
-            gap = np.abs(x - y) / np.maximum(
-                np.maximum(np.abs(x), np.abs(y)), 1e-2 * (1e-30 + np.nanmax(np.abs(x), initial=0))
-            )
-        gap = np.where(np.isfinite(x) == np.isfinite(y), gap, np.inf)
+            largest = np.max(np.abs(x), initial=0, where=np.isfinite(x))
+            scale = np.maximum(np.maximum(np.abs(x), np.abs(y)), floor * (1e-30 + largest))
+            gap = np.where(np.isfinite(x) == np.isfinite(y), np.abs(x - y) / scale, np.inf)
         return np.nan_to_num(gap, nan=0.0, posinf=np.inf)
 
     # -- its context -----------------------------------------------------------------------------------------------
@@ -121,7 +121,9 @@ class _Pair:
         vouched = self._vouched(position)
         match(mine[1], mine[0], tolerance, vouched)
         match(mine[0], mine[1], tolerance)
-        context = Context(*mine, name, element, self.by_value, self._repaired(name, a, element, max(tolerance, 1e-6)))
+        context = Context(
+            *mine, name, element, self.by_value, gap, self._repaired(name, a, element, max(tolerance, 1e-6))
+        )
         context.front_a, context.front_b = (_thinned(s) for s in mine)
         context.missing, context.extra = _only(*mine), _only(mine[1], mine[0])
         return context
@@ -130,9 +132,7 @@ class _Pair:
         """Words of A behind outputs on which both agree everywhere: what B computes for those is right."""
         roots: list[np.ndarray] = []
         for at, (a, b) in enumerate(zip(self.a.outputs.values(), self.b.outputs.values(), strict=False)):
-            agree = (
-                self._value_gap(a, b).max(initial=0) <= _noise(a) if self.by_value else not self._differ(a, b).any()
-            )
+            agree = self._value_gap(a, b).max(initial=0) <= _noise(a) if self.by_value else not self._differ(a, b).any()
             if at != position and agree:
                 roots.append(np.unique(a.planes["node"]))  # type: ignore[index]
         if not roots:
@@ -146,14 +146,20 @@ class _Pair:
         def repaired(program: Program) -> bool:
             again = trace(program, self.inputs_b, self.seed)
             b = list(again.outputs.values())[position]
-            gap = self._value_gap(a, b)
-            return (
-                bool((gap <= max(_noise(a), tolerance)).mean() > 0.99)
-                if self.by_value
-                else not self._differ(a, b).any()
-            )
+            if not self.by_value:
+                return not self._differ(a, b).any()
+            noise = max(_noise(a), tolerance)
+            near = (self._value_gap(a, b) <= noise).mean() > 0.99 and self._value_gap(a, b, floor=1.0).max(
+                initial=0
+            ) <= noise
+            return bool(near) and not _undefined(a, b).any()
 
         return repaired
+
+
+def _undefined(a: Lanes, b: Lanes) -> np.ndarray:
+    """Elements that depend on something undefined on one side only."""
+    return b.full(b.planes["poison"])[0] != a.full(a.planes["poison"])[0]  # type: ignore[index]
 
 
 def _thinned(mine: Side) -> list[Node]:

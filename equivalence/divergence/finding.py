@@ -38,6 +38,7 @@ class Context:
     name: str
     element: tuple[int, ...]
     by_value: bool
+    gap: float  # relative distance of the two values there
     repaired: Callable[[Program], bool]
     front_a: list[Node] = field(default_factory=list)
     front_b: list[Node] = field(default_factory=list)

@@ -15,6 +15,8 @@ from equivalence.divergence.finding import Context
 from lowering.errors import IrverifyError
 from lowering.ir.program import Op
 
+TRIES = 24  # runs for one launch argument
+
 
 @contextmanager
 def changed(op: Op, **attrs: Any) -> Iterator[None]:
@@ -42,13 +44,14 @@ def scalar_repairs(c: Context, launch: Op, position: int, value: int) -> bool:
     op = c.b.trace.definers.get(launch.operands[position])
     if op is None or op.name != "constant":
         return False
-    return any(agrees(c, op, value=candidate) for candidate in _extents(c) if candidate != value)
+    candidates = [n for n in _extents(c, value) if n != value]
+    return any(agrees(c, op, value=candidate) for candidate in candidates[:TRIES])
 
 
-def _extents(c: Context) -> list[int]:
-    """Extents of the inputs and of the output, and what strides they make."""
+def _extents(c: Context, value: int) -> list[int]:
+    """Extents and strides of inputs and output, then products of two extents; the nearest to ``value`` first."""
     shapes = {v.type.shape for v in c.a.trace.program.body.args} | {v.type.shape for _, v in c.a.trace.program.outputs}
-    strides = {prod(shape[at:]) for shape in shapes for at in range(len(shape) + 1)}
     extents = {n for shape in shapes for n in shape}
-    pairs = {a * b for a, b in combinations_with_replacement(sorted(extents), 2)}
-    return [*sorted(strides | extents), *sorted(pairs - strides - extents)][:48]
+    strides = {prod(shape[at:]) for shape in shapes for at in range(len(shape) + 1)} | extents
+    pairs = {a * b for a, b in combinations_with_replacement(sorted(extents), 2)} - strides
+    return [n for found in (strides, pairs) for n in sorted(found, key=lambda n: abs(n - value))]

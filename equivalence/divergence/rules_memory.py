@@ -202,9 +202,24 @@ def too_much(c: Context) -> Explanation | None:
     if found is None and not loads:
         return None
     node, fact = found or (loads[0], None)
+    host = _host_scalar(c, node)
+    if host is not None:
+        return host
     what = c.extra[0].element() if c.extra else "a lane outside its buffer"
     sentence = f"B's mask lets {what} into {c.name}{list(c.element)}, which A leaves out: {_condition(node, fact)}"
     return said("mask", _mask_in_a(c), _blame(c, node, fact), sentence)
+
+
+def _host_scalar(c: Context, node: Node) -> Explanation | None:
+    """A launch argument behind a load's address or mask, if another value for it alone makes the two agree."""
+    held = mask_of(node)
+    known = [_facts(node), *([facts(c.b.trace, *held, node.lane)] if held is not None else [])]
+    for fact in (f for one in known for f in one.values() if f.op is None):
+        span = _host_span(c, node, fact)
+        if span is not None:
+            what = f"the host passes {fact.value}, `{line_text(span)}`; with another value for it B agrees with A"
+            return said("index", c.root_a.source().span, span, what)
+    return None
 
 
 def _out_of_bounds(c: Context) -> list[Node]:
@@ -244,11 +259,7 @@ def _least_margin(c: Context, candidates: list[Node]) -> tuple[Node, Fact] | Non
 
 def _conjuncts(c: Context, node: Node) -> list[Fact]:
     held = mask_of(node)
-    return [] if held is None else conjuncts(c.b.trace, *held, _own_lane(node))
-
-
-def _own_lane(node: Node) -> tuple[int, ...]:
-    return node.lane
+    return [] if held is None else conjuncts(c.b.trace, *held, node.lane)
 
 
 def _mask_in_a(c: Context) -> Span | None:
@@ -279,7 +290,7 @@ def _strict(c: Context, node: Node) -> Explanation:
         f"B's mask keeps {c.missing[0].element()} out of {c.name}{list(c.element)}, which A lets in: "
         f"{_condition(node, fact)}"
     )
-    return said("mask", c.missing[0].span if False else _mask_in_a(c), _blame(c, node, fact), sentence)
+    return said("mask", _mask_in_a(c), _blame(c, node, fact), sentence)
 
 
 def _in_b(c: Context) -> np.ndarray:
@@ -310,6 +321,10 @@ def overwritten(c: Context) -> Explanation | None:
         return said("accumulator", c.root_a.source().span, store.op.span, f"{what}; A adds them up")
     for node in c.front_b:
         if _lost_turn(c, node, tainted):
+            first_turn = _first_turn(c.b.trace, node.op)
+            if first_turn is not None:
+                what = f"B starts the sum afresh in every turn, so {c.missing[0].element()} is lost: {first_turn.span}"
+                return said("accumulator", _same_in_a(c, node), first_turn.span, what)
             what = (
                 f"B's {words(node)} replaces what the turn before left, so {c.missing[0].element()} is lost; A adds up"
             )
@@ -330,6 +345,23 @@ def _lost_store(c: Context, tainted: np.ndarray) -> Stored | None:
     return None
 
 
+def _first_turn(trace: Trace, op: Op | None) -> Op | None:
+    """The condition under which a sum starts afresh, when the op's result is added to what an `if` chose."""
+    for user in trace.program.walk() if op is not None else ():
+        if user.name == "add" and any(_moved_from(trace, v) is op for v in user.operands):
+            for chosen in (trace.definers.get(v) for v in user.operands):
+                if chosen is not None and chosen.name == "if":
+                    return trace.definers.get(chosen.operands[0], chosen)
+    return None
+
+
+def _moved_from(trace: Trace, value: Value) -> Op | None:
+    op = trace.definers.get(value)
+    while op is not None and op.name in ("broadcast", "reshape", "transpose"):
+        op = trace.definers.get(op.operands[0])
+    return op
+
+
 def _lost_turn(c: Context, node: Node, tainted: np.ndarray) -> bool:
     for application in c.b.trace.log:
         if application.op is node.op and application is not node.application and application.operands:
@@ -348,7 +380,7 @@ def never_reached(c: Context) -> Explanation | None:
     first = c.first_b()
     if not partial or first is None or first.op is None or _forward(c, _in_b(c))[_compute(c)].any():
         return None
-    loop = _enclosing(c.b.trace, first.op)
+    loop = enclosing(c.b.trace, first.op)
     if loop is None:
         return None
     what = f"B's loop ends before {c.missing[0].element()}, which A's result includes: `{line_text(loop.span)}`"
@@ -360,7 +392,7 @@ def _compute(c: Context) -> np.ndarray:
     return ~np.isin(_names(c.b.trace), [*MOVES, "input", "literal", "undefined"])
 
 
-def _enclosing(trace: Trace, op: Op) -> Op | None:
+def enclosing(trace: Trace, op: Op) -> Op | None:
     """The innermost loop around an op."""
     found = [
         o
@@ -381,7 +413,8 @@ def wrong_index(c: Context) -> Explanation | None:
     right = [n for n in reads if n.source().name == "input" and n.source().number not in extra]
     if not wrong:
         return None
-    span = _index_span(c, wrong, right)
+    host = _host_scalar(c, wrong[0])
+    span = host.b if host is not None and host.b is not None else _index_span(c, wrong, right)
     kind = "padding" if any(n.name == "pad" for n in nodes(c.a, c.a.cone)) else "index"
     label = c.extra[0].application.label if c.extra else ""
     lacking = next((m for m in c.missing if m.application.label == label), c.missing[0])
@@ -405,16 +438,11 @@ def _facts(node: Node) -> dict[Value, Fact]:
     choice, op = node.application.choice, node.op
     if choice is None or op is None or choice.address is None:
         return {}
-    return facts(node.side.trace, choice, op.operands[0], _own_lane(node))
+    return facts(node.side.trace, choice, op.operands[0], node.lane)
 
 
 def _index_span(c: Context, wrong: list[Node], right: list[Node]) -> Span:
     guilty = suspects(c.b.trace, [_facts(n) for n in wrong], [_facts(n) for n in right])
-    for fact in guilty:
-        if fact.op is None:
-            span = _host_span(c, wrong[0], fact)
-            if span is not None:
-                return span
     return next((f.op.span for f in guilty if f.op is not None), _last_arithmetic(c, wrong[0]))
 
 

@@ -11,11 +11,14 @@ from equivalence.divergence.node import Node
 from equivalence.divergence.rules_memory import words
 
 _SUMS = ("reduce add", "dot", "scan add", "add")
+ROUNDING = 0.1  # relative distance that a narrow accumulator alone can explain
 _ORDERS = {"sequential": "one after the other", "pairwise": "pairwise", "racing": "in racing order"}
 
 
 def accumulators(c: Context) -> Explanation | None:
     """The same sum in another dtype."""
+    if c.by_value and c.gap > ROUNDING:
+        return None
     for b in c.front_b:
         for a in c.front_a:
             if a.fn in _SUMS and b.fn in _SUMS and a.dtype != b.dtype:
@@ -35,7 +38,9 @@ def rounding(c: Context) -> Explanation | None:
             if node.dtype not in known:
                 span = partner.span if partner is not None else None
                 spans = (span, node.span) if who == "B" else (node.span, span)
-                return said("cast", *spans, f"{who} rounds {_given(node)} to {node.dtype} ({node.span}); {other} does not")
+                return said(
+                    "cast", *spans, f"{who} rounds {_given(node)} to {node.dtype} ({node.span}); {other} does not"
+                )
     return None
 
 

@@ -5,7 +5,7 @@ Each rule takes a Context and gives an Explanation or None; RULES is their order
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from equivalence.divergence.cone import reached
 from equivalence.divergence.finding import Context, Explanation, Rule, nodes, number, said
 from equivalence.divergence.node import MOVES, Node
 from equivalence.divergence.repair import agrees
-from equivalence.divergence.rules_memory import masked_off, words
+from equivalence.divergence.rules_memory import enclosing, masked_off, words
 from equivalence.divergence.source import argument, constant, line_text
 from lowering.errors import Span
 from lowering.ir.program import Op, Value
@@ -58,8 +58,18 @@ def about(span: Span) -> str:
 # -- NaN -------------------------------------------------------------------------------------------------------------
 
 
+def born_not_finite(c: Context) -> Explanation | None:
+    """As ``not_finite``, where what goes into that operation is still right: a wrong value can have become NaN later."""
+    front = {n.number for n in c.front_b}
+    return _not_finite(c, lambda node: node.number in front)
+
+
 def not_finite(c: Context) -> Explanation | None:
     """B's result is NaN or infinite where A's is finite: the first operation that makes it so."""
+    return _not_finite(c, lambda node: True)
+
+
+def _not_finite(c: Context, counts: Callable[[Node], bool]) -> Explanation | None:
     if not np.isfinite(c.root_a.value) or np.isfinite(c.root_b.value):
         return None
     for node in nodes(c.b, ~np.isfinite(c.b.values)):
@@ -68,6 +78,8 @@ def not_finite(c: Context) -> Explanation | None:
         operands = [n for operand in node.operands for n in operand]
         born = np.isnan(node.value) and not any(np.isnan(n.value) for n in operands)
         overflow = np.isinf(node.value) and all(np.isfinite(n.value) for n in operands)
+        if not counts(node):
+            continue
         if overflow or (born and not any(np.isinf(n.value) and not _sentinel(n) for n in operands)):
             given = " and ".join(number(n.value) for n in operands[:2])
             what = f"B's {words(node)} of {given} gives {number(node.value)} at {about(node.span)}; A stays finite"
@@ -131,6 +143,21 @@ def _padding(c: Context, node: Node, lane: Node, padded: np.ndarray) -> Explanat
     accumulates = node.name in ("reduce", "dot", "scan")
     load = next((n for n in nodes(c.b, padded) if n.name == "load"), lane)
     return said("padding" if accumulates else "mask", _near(c, node), load.span if accumulates else node.span, what)
+
+
+def first_value(c: Context) -> Explanation | None:
+    """A running sum that starts from something else than zero."""
+    for b in c.front_b:
+        starts = [n for n in (o[0].source() for o in b.operands if len(o) == 1) if n.literal]
+        if b.fn in ("add", "dot") and starts and (b.name == "dot" or _enclosed(c, b)) and np.isfinite(starts[0].value):
+            if starts[0].value and not any(n.fn == b.fn and any(o.literal for o in single(n)) for n in c.front_a):
+                what = f"B's running sum starts from {number(starts[0].value)}, A's from zero"
+                return said("accumulator", _near(c, b), written(c, starts[0]), what)
+    return None
+
+
+def _enclosed(c: Context, node: Node) -> bool:
+    return node.op is not None and enclosing(c.b.trace, node.op) is not None
 
 
 # -- constants ---------------------------------------------------------------------------------------------------------
@@ -245,20 +272,64 @@ def functions(c: Context) -> Explanation | None:
             key = sorted(differing)[0]
             what = f"A's {words(a)} has {key} {a.application.attrs[key]!r}, B's {b.application.attrs.get(key)!r}"
             return said("function", a.span, b.span, what)
-    mine, theirs = (_maths(s) for s in (c.b, c.a))
-    only_b, only_a = (
-        [n for n in mine if n.fn not in {m.fn for m in theirs}],
-        [n for n in theirs if n.fn not in {m.fn for m in mine}],
-    )
-    if only_a and only_b and {n.fn for n in only_a} & _NAMED:
-        a, b = only_a[0], only_b[0]
-        return said("function", a.span, b.span, f"B computes with {words(b)} where A applies {words(a)}")
     return None
 
 
+def other_operation(c: Context) -> Explanation | None:
+    """Another operation on the very same operands."""
+    for b in c.front_b:
+        mine = _given(b)
+        for a in c.front_a:
+            if a.fn != b.fn and mine and mine == _given(a):
+                return said(
+                    "function",
+                    a.span,
+                    b.span,
+                    f"A takes the {words(a)} where B takes the {words(b)} of the same values",
+                )
+    return None
+
+
+def _given(node: Node) -> list[list[int]]:
+    """The words an operation is given; literals among many lanes are left out, they may be padding."""
+    return [
+        sorted(word(n.source()) for n in operand if len(operand) == 1 or not n.literal) for operand in node.operands
+    ]
+
+
+def other_function(c: Context) -> Explanation | None:
+    """A function that no algebra turns into A's: erf against tanh; or, where the values agree, another way to one."""
+    mine, theirs = (_maths(s) for s in (c.b, c.a))
+    for a in theirs:
+        for b in mine:
+            families = _FAMILY.get(a.fn, a.fn), _FAMILY.get(b.fn, b.fn)
+            near = c.gap < APPROXIMATION or a.number in {n.number for n in c.front_a}
+            if a.fn != b.fn and (not c.by_value or (families[0] != families[1] and near)):
+                return said("function", a.span, b.span, f"B computes with {words(b)} where A applies {words(a)}")
+    return None
+
+
+def implementations(c: Context) -> Explanation | None:
+    """The same function from another library, or with another accuracy."""
+    for a, b in pairs(c):
+        mine, theirs = (_implementation(n) for n in (b, a))
+        if mine != theirs and all(map(same, single(a), single(b))):
+            return said("function", a.span, b.span, f"A's {words(a)} is {theirs}, B's {mine}")
+    return None
+
+
+def _implementation(node: Node) -> str:
+    attrs = node.application.attrs
+    if attrs.get("accuracy") == "exact":
+        return "correctly rounded"
+    return f"{attrs.get('impl') or 'the compiler'}'s, of declared accuracy"
+
+
+APPROXIMATION = 2e-2  # relative distance within which one function stands in for another
+_FAMILY = dict.fromkeys(
+    [f"math {fn}" for fn in ("exp", "exp2", "expm1", "tanh", "sinh", "cosh")], "exp"
+) | dict.fromkeys([f"math {fn}" for fn in ("log", "log2", "log10", "log1p")], "log")
 _FLAVOURS = ("rounding", "nan", "unordered", "mode", "tie")
-#: Functions that no algebra over the others replaces.
-_NAMED = frozenset(f"math {fn}" for fn in ("erf", "erfc", "tanh", "sin", "cos", "tan", "atan", "lgamma", "log", "exp"))
 
 
 def _maths(side: object) -> list[Node]:
@@ -417,7 +488,9 @@ def extra_eps(c: Context) -> Explanation | None:
                 rest = c.first_a() if who == "B" else c.first_b()
                 span = rest.span if rest is not None else None
                 spans = (span, node.span) if who == "B" else (node.span, span)
-                return said("eps", *spans, f"{who} adds {number(eps.value)} to {_operand_in_words(node)}; {other} does not")
+                return said(
+                    "eps", *spans, f"{who} adds {number(eps.value)} to {_operand_in_words(node)}; {other} does not"
+                )
     return None
 
 
@@ -440,7 +513,9 @@ def missing_step(c: Context) -> Explanation | None:
             others = [n for n in single(user) if n.number != step.number]
             given = [*others, *single(step)]
             if user.fn == b.fn and step.fn != b.fn and any(same(n, o) for n in given for o in single(b)):
-                what = f"B's {words(b)} ({about(b.span)}) lacks the {words(step)} that A applies first: {about(step.span)}"
+                what = (
+                    f"B's {words(b)} ({about(b.span)}) lacks the {words(step)} that A applies first: {about(step.span)}"
+                )
                 return said("missing-term", step.span, b.span, what)
     return None
 
@@ -460,9 +535,12 @@ def stored_span(c: Context) -> Span | None:
     return next((s.op.span for s in c.b.trace.stores[::-1] if (s.inside & np.isin(s.nodes, own)).any()), None)
 
 
-#: Before and after the rules about roundings: a rounding can look like a missing step, a constant not like a rounding.
+#: In order of trust.  FIRST: what only the frontier shows; LAST: what other rules say better if they can.
+FIRST: list[Rule] = [born_not_finite, other_operation]
 RULES: list[Rule] = [
-    not_finite, ties, padding_values, constants, counted, eps_place, functions, casts, swapped, moved_step,
-    other_operand, unscaled_carry,
+    ties, padding_values, first_value, constants, counted, eps_place, functions, other_function, casts, swapped,
+    moved_step, other_operand, unscaled_carry,
 ]  # fmt: skip
-LAST: list[Rule] = [extra_eps, missing_step]
+#: Those that make sense where the values agree and only the fingerprints differ.
+BY_WORD: list[Rule] = [other_operation, constants, eps_place, functions, other_function, implementations]
+LAST: list[Rule] = [extra_eps, missing_step, not_finite]
