@@ -46,6 +46,14 @@ def rounding(data: Array, dt: DType) -> Array:
     return error if finite.all() else np.where(finite, error, np.inf)
 
 
+def _coarser_subnormals(x: Lanes, out: Lanes) -> Array | float:
+    """What a cast to a format of more bits but a shorter range loses: half a subnormal step (bf16 to f16)."""
+    source, target = format_of((x.fits or x.dtype).name), format_of(out.dtype.name)
+    if target.emin - target.p <= source.emin - source.p:
+        return 0.0
+    return np.where(np.abs(wide(out)) <= 2.0**target.emin, unit(out.dtype)[1], 0.0)
+
+
 def worst(n: int, u: float) -> float:
     """gamma_n = n u / (1 - n u)."""
     return n * u / (1 - n * u) if n * u < 0.5 else np.inf if n * u >= 1 else 2 * n * u
@@ -213,7 +221,8 @@ class Error(Interpretation):
             low, high = np.trunc(wide(x[0]) - e[0]), np.trunc(wide(x[0]) + e[0])
             return np.where(e[0] == 0, 0.0, high - low)
         if x[0].dtype.is_float and format_of(out.dtype.name).p >= format_of((x[0].fits or x[0].dtype).name).p:
-            return np.where(np.isfinite(wide(out)), e[0], np.inf) if out.dtype.name == "f16" else e[0]
+            kept = e[0] + _coarser_subnormals(x[0], out)
+            return np.where(np.isfinite(wide(out)), kept, np.inf) if out.dtype.name == "f16" else kept
         exact = wide(out) == wide(x[0]) if not x[0].dtype.is_float else np.zeros((1,) * out.data.ndim, bool)
         return np.where(exact, e[0], self._rounded(out, e[0], x))
 
