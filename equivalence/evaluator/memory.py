@@ -280,7 +280,11 @@ class Memory:
         size = buffer.cells.data.size
         if buffer.read_epoch != self.epoch or buffer.readers is None or buffer.readers.size != size:
             buffer.readers, buffer.read_epoch = np.zeros(size, np.int32), self.epoch
-        position, mine = access.picked(access.position), self._who(access, instance)
+        position = access.picked(access.position)
+        if access.inside.shape[0] < len(instance):  # a uniform address: every instance reads it
+            buffer.readers[position] = -1
+            return
+        mine = self._who(access, instance)
         before = buffer.readers[position]
         buffer.readers[position] = mine
         several = ((before != 0) & (before != mine)) | (buffer.readers[position] != mine)
@@ -298,9 +302,10 @@ class Memory:
         buffer = access.buffer
         if instance is None or buffer.stamp is None or buffer.epoch != self.epoch:
             return False
-        who = np.broadcast_to(instance.reshape(-1, *([1] * (access.inside.ndim - 1))), access.inside.shape)
         seen = buffer.stamp[access.picked(access.position)]
-        return bool(((seen != 0) & (seen != access.picked(who) + 1)).any())
+        if access.inside.shape[0] < len(instance):  # a uniform address: every instance reads it
+            return bool((seen != 0).any())
+        return bool(((seen != 0) & (seen != self._who(access, instance))).any())
 
 
 __all__ = ["ALL", "Access", "Buffer", "Memory"]

@@ -38,6 +38,7 @@ class Result:
     outputs: list[Array]
     strayed: dict[str, int]
     work: int
+    largest: float
 
 
 @dataclass(slots=True)
@@ -98,7 +99,7 @@ class Oracle:
             after = run(mutant, arithmetic, arrays, fill, backwards)
             for what in strayed:
                 strayed[what] = max(strayed[what], after.strayed[what] - before.strayed[what])
-            apart = difference(before.outputs, after.outputs, arithmetic)
+            apart = difference(before.outputs, after.outputs, arithmetic, max(before.largest, after.largest))
             if apart is not None:
                 return Finding("different", f"{name} inputs{', backwards' * backwards}, fill {fill}: {apart}")
         if any(strayed.values()):
@@ -126,24 +127,24 @@ def run(program: Program, arithmetic: Arithmetic, arrays: dict[str, Array], fill
         outputs = machine.run(arrays)
     except (ValueError, IndexError, TypeError, OverflowError) as error:
         raise CannotTell(f"{type(error).__name__}: {error}") from error
-    return Result(outputs, dict(machine.store.strayed), machine.work)
+    return Result(outputs, dict(machine.store.strayed), machine.work, machine.largest)
 
 
 def leaves_range(x: Array, y: Array) -> bool:
     return x.dtype.kind == "f" and bool((np.isfinite(x) != np.isfinite(y)).any())
 
 
-def difference(a: list[Array], b: list[Array], arithmetic: Arithmetic) -> str | None:
+def difference(a: list[Array], b: list[Array], arithmetic: Arithmetic, largest: float) -> str | None:
     """The first lane that differs, in words."""
     for number, (x, y) in enumerate(zip(a, b, strict=True)):
-        apart = lanes_apart(x, y, arithmetic)
+        apart = lanes_apart(x, y, arithmetic, largest)
         if apart.any():
             at = tuple(int(i) for i in np.unravel_index(int(np.argmax(apart)), apart.shape))
             return f"output {number}{list(at)}: {float(x[at])!r} against {float(y[at])!r}, {int(apart.sum())} lanes"
     return None
 
 
-def lanes_apart(x: Array, y: Array, arithmetic: Arithmetic) -> Array:
+def lanes_apart(x: Array, y: Array, arithmetic: Arithmetic, largest: float) -> Array:
     """Lanes that are not equal; a lane that is not finite in the original says nothing."""
     if x.dtype.kind in "iub":
         return np.asarray(x != y)
@@ -153,6 +154,6 @@ def lanes_apart(x: Array, y: Array, arithmetic: Arithmetic) -> Array:
         one_sided = finite & ~other
         gap = np.abs(np.where(finite & other, x - y, x * 0))
         size = np.maximum(np.abs(np.where(finite, x, 0)), np.abs(np.where(other, y, 0)))
-        scale = np.max(np.where(finite, np.abs(high), 0), initial=0.0)
+        scale = max(largest, float(np.max(np.where(finite, np.abs(high), 0), initial=0.0)))
         limit = size * TOLERANCE[arithmetic.name] + scale * _NOISE[arithmetic.name]
         return one_sided | np.asarray(finite & other & np.asarray(gap > limit, bool), bool)

@@ -46,6 +46,9 @@ class Interpreter:
     steps: int = 0
     work: int = 0
     literal: set[int] = field(default_factory=set)  # ids of values that are splats of a literal
+    products: set[int] = field(default_factory=set)  # ids of products that may still be fused into an addition
+    contract: bool = False  # whether the source leaves that open here
+    largest: float = 0.0  # largest finite magnitude of any float seen
 
     def __post_init__(self) -> None:
         self.store = Store(self.arithmetic, self.fill)
@@ -53,6 +56,7 @@ class Interpreter:
     def run(self, inputs: Mapping[str, Array]) -> list[Array]:
         """The outputs, each rounded to its dtype where the arithmetic rounds."""
         env: Env = {}
+        self.contract = bool(self.program.attrs.get("contract"))
         for name, value in zip(self.program.input_names, self.program.body.args, strict=True):
             data = np.asarray(inputs[name]).reshape(value.type.shape)
             env[value] = (
@@ -75,6 +79,12 @@ class Interpreter:
             self.op(op, env)
         return []
 
+    def operand(self, op: Op, value: Value, env: Env) -> Array:
+        """A product that anything but an addition reads has been rounded."""
+        if id(value) in self.products and op.name not in ("add", "sub"):
+            return self.closed(env[value], value)
+        return env[value]
+
     def op(self, op: Op, env: Env) -> None:
         self.steps += 1
         if self.steps > MOST_STEPS:
@@ -82,7 +92,7 @@ class Interpreter:
         if op.name in CONTROL:
             results = CONTROL[op.name](self, op, env)
         elif op.name in MEANINGS:
-            given = MEANINGS[op.name](self, op, [env[v] for v in op.operands])
+            given = MEANINGS[op.name](self, op, [self.operand(op, v, env) for v in op.operands])
             results = list(given) if isinstance(given, (list, tuple)) else [given]
         else:
             raise CannotTell(f"no meaning for {op.name}")
@@ -91,6 +101,9 @@ class Interpreter:
                 raise CannotTell(f"{op.name} gave shape {result.shape} for {value.type}")
             self.work += max(1, result.size)
             env[value] = result
+            if value.type.dtype.is_float and result.size and not self.arithmetic.deep:
+                magnitude = np.abs(result)
+                self.largest = max(self.largest, float(np.max(np.where(np.isfinite(magnitude), magnitude, 0))))
 
 
 def _for(m: Interpreter, op: Op, env: Env) -> list[Array]:
@@ -123,12 +136,14 @@ def _if(m: Interpreter, op: Op, env: Env) -> list[Array]:
 def _launch(m: Interpreter, op: Op, env: Env) -> list[Array]:
     kernel = m.program.kernels[op.attrs["kernel"]]
     arguments = [env[v] for v in op.operands]
+    outer, m.contract = m.contract, bool(kernel.attrs.get("contract"))
     m.grid = tuple(int(n) for n in op.attrs["grid"])  # type: ignore[assignment]
     gx, gy, gz = m.grid
     numbers = [(x, y, z) for z in range(gz) for y in range(gy) for x in range(gx)]
     for number in reversed(numbers) if m.backwards else numbers:
         m.instance = number
         m.block(kernel.body, dict(zip(kernel.params, arguments, strict=True)))
+    m.contract = outer
     return []
 
 

@@ -25,6 +25,7 @@ MAKERS: dict[str, Maker] = {
     "rows of many scales": _rows,
     "tiny": lambda shape, rng: rng.standard_normal(shape) * 1e-5,
     "tinier": lambda shape, rng: rng.standard_normal(shape) * 3e-7,
+    "hundredfold": lambda shape, rng: rng.standard_normal(shape) * 100,
     "large": lambda shape, rng: rng.standard_normal(shape) * 20,
     "halves": lambda shape, rng: rng.integers(-8, 9, shape) / 2,
     "positive": lambda shape, rng: np.abs(rng.standard_normal(shape)) + 0.1,

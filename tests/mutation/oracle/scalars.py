@@ -32,13 +32,22 @@ def arithmetic(m: Interpreter, op: Op, x: list[Array]) -> Array:
     if not result(op).is_float:
         return np.asarray(_PLAIN[op.name](x[0], x[1])).astype(result(op).numpy)
     if op.name == "mul":
-        return m.arithmetic.settle(m.arithmetic.plain(py.mul, *closed(m, op, x)), result(op).name)
+        return product(m, op, closed(m, op, x))
     left, right = x
-    if op.name == "sub":
+    if op.name == "sub" and id(op.operands[1]) not in m.products:
         right = m.closed(right, op.operands[1])
     total = m.arithmetic.plain(_PLAIN[op.name], left, right)
     waits = m.arithmetic.lazy and not any(id(v) in m.literal for v in op.operands)
     return total if waits else m.arithmetic.settle(total, result(op).name)
+
+
+def product(m: Interpreter, op: Op, x: Sequence[Array]) -> Array:
+    """Where the source leaves contraction open, `lazy` lets additions read the exact product."""
+    exact = m.arithmetic.plain(py.mul, *x)
+    if m.arithmetic.lazy and m.contract:
+        m.products.add(id(op.results[0]))
+        return exact
+    return m.arithmetic.settle(exact, result(op).name)
 
 
 @means("fma")
