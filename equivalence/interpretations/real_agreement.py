@@ -71,7 +71,7 @@ def _gap(a: Array, b: Array) -> Array:
 
 def agree(real: object, out_a: Lanes, out_b: Lanes) -> Agreement:
     """Compares only channels valid on both sides; infinities compare as tags; undefined lanes never agree."""
-    a, b = (_planes(x) for x in (out_a, out_b))
+    a, b = (_planes(real, x) for x in (out_a, out_b))
     undefined = _undefined(a) | _undefined(b)
     marks, dirty = a["mark"] & b["mark"], a["mark"] | b["mark"]
     valid, clean, differs = (np.zeros((2, *undefined.shape), bool) for _ in range(3))
@@ -99,9 +99,10 @@ def agree(real: object, out_a: Lanes, out_b: Lanes) -> Agreement:
     )
 
 
-def _planes(x: Lanes) -> dict[str, Array]:
-    assert x.planes is not None
-    return {name: x.full(plane, 1)[0] for name, plane in x.planes.items() if name in _NEEDED}
+def _planes(real: object, x: Lanes) -> dict[str, Array]:
+    """Integers without planes are the literals that they are."""
+    planes = real.literal(x.data, x) if x.planes is None else x.planes  # type: ignore[attr-defined]
+    return {name: x.full(plane, 1)[0] for name, plane in planes.items() if name in _NEEDED}
 
 
 def _undefined(planes: dict[str, Array]) -> Array:
