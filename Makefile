@@ -44,7 +44,7 @@ sweep: $(STAMP)  ## whole libraries (liger-kernel, JAX's Pallas operators): a ta
 	$(BIN)/python -m tests.sweeps
 
 mutate: $(STAMP)  ## mutants of the corpus: how many survive at which verdict
-	$(BIN)/python -m tests.mutation
+	$(BIN)/python -m tests.mutation $(ARGS)
 
 bench: $(STAMP)  ## whole compares against one run of Triton's interpreter, as ratios
 	$(BIN)/python -m benchmarks.bench
