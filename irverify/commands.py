@@ -18,6 +18,7 @@ from lowering.errors import UsageError
 
 def run_compare(options: CompareOptions, json_file: str | None) -> int:
     """Text on standard output, or the JSON document there or in a file."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy: the judge has threads of its own
     from irverify.orchestrate import compare
     from irverify.progress import progress
     from irverify.report.json import report_to_json

@@ -10,6 +10,7 @@ import ast
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, combinations
+from math import prod
 
 from lowering.errors import UsageError
 
@@ -18,6 +19,7 @@ Shape = tuple[int, ...]
 SMALLEST_VARIED = 5  # 1 is a broadcast; 2 to 4 are usually channels, taps or heads: part of the algorithm
 MAX_COUNTED = 4
 _USUAL_BLOCK = 32
+_LITTLE = 1 << 19
 _BLOCKS = (16, 32, 64, 128, 256)
 
 
@@ -75,8 +77,15 @@ def _automatic(sizes: Mapping[str, int], blocks: Sequence[int]) -> tuple[tuple[s
         (f"ragged {largest.lstrip('#')}", {largest: 2 * block + 3}),
         *((f"only {name.lstrip('#')}", {name: block // 2 + 1}) for name in varied if name != largest),
     ]
-    tries = [(label, {**sizes, **change}) for label, change in candidates]
+    tries = [(label, _affordable(sizes, {**sizes, **change})) for label, change in candidates]
     return tuple((label, tried) for label, tried in tries if tried != dict(sizes))
+
+
+def _affordable(given: Sizes, tried: Sizes) -> Sizes:
+    """Sizes that cost no more than the given ones, or little: beyond that none is larger than it was given."""
+    if prod(tried.values()) <= max(prod(given.values()), _LITTLE):
+        return tried
+    return {name: min(size, given[name]) for name, size in tried.items()}
 
 
 def _block(blocks: Sequence[int], largest: int) -> int:

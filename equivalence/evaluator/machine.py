@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from equivalence.evaluator import slabs
 from equivalence.evaluator.allocator import keep_pages
 from equivalence.evaluator.freedoms import Freedoms
 from equivalence.evaluator.lanes import ALL, FLOAT_DATA, INDEX, INTEGER_DATA, NONE, SOME, Lanes, Planes, mapped, union
@@ -154,10 +155,16 @@ class Machine:
         """Evaluates the program on arrays in the inputs' storage dtypes, by name."""
         attrs = self.program.attrs
         frame = Frame({}, self.own_key, bool(attrs.get("contract", False)))
-        for name, value in zip(self.program.input_names, self.program.body.args, strict=True):
-            frame.values[value] = self.input(name, inputs[name], value.type.dtype, value.type.shape)
-        self.block(frame, self.program.body)
-        outputs = {name: frame.values[value] for name, value in self.program.outputs}
+        arrays = {v: (n, inputs[n]) for n, v in zip(self.program.input_names, self.program.body.args, strict=True)}
+        cut = slabs.plan(self.program, self.limits.lanes) if self.recorder is None else None
+        if cut is not None:
+            results = slabs.run(self, frame, cut, arrays)
+        else:
+            for value, (name, data) in arrays.items():
+                frame.values[value] = self.input(name, data, value.type.dtype, value.type.shape)
+            self.block(frame, self.program.body)
+            results = [frame.values[value] for _, value in self.program.outputs]
+        outputs = {name: x for (name, _), x in zip(self.program.outputs, results, strict=True)}
         outputs = {name: x.replace(freedoms=x.freedoms | self.followed) for name, x in outputs.items()}
         path, sites = dict(self.path), list(self.path_sites)
         return Outcome(outputs, list(self.events.values()), path, sites, self.draws, tuple(self.reads))
@@ -174,13 +181,15 @@ class Machine:
         return []
 
     _uses: dict[int, dict[int, list[Value]]] = field(default_factory=dict)
+    resized: dict[int, tuple[Block, dict[Value, Value]]] = field(default_factory=dict)  # slabs.py's, by rows
+    kept: set[int] = field(default_factory=set)  # ids of values that outlive their last use: outputs
 
     def _last_uses(self, block: Block) -> dict[int, list[Value]]:
         """Values of this block to drop after each position: what is defined here and used no more."""
         known = self._uses.get(id(block))
         if known is not None:
             return known
-        kept = {id(v) for _, v in self.program.outputs}
+        kept = {id(v) for _, v in self.program.outputs} | self.kept
         last: dict[Value, int] = {}
         for position, op in enumerate(block.ops):
             for value in op.results:
@@ -222,9 +231,14 @@ class Machine:
             merged.update(make(interpretation))
         return merged
 
-    def input(self, name: str, data: np.ndarray, dt: DType, shape: tuple[int, ...]) -> Lanes:
+    def input(
+        self, name: str, data: np.ndarray, dt: DType, shape: tuple[int, ...], index: np.ndarray | None = None
+    ) -> Lanes:
+        """``index``: the elements' positions in the whole input, where ``data`` is a part of it."""
         full = np.ascontiguousarray(data).astype(dt.numpy, copy=False).reshape(1, *shape)
-        index = np.arange(full.size, dtype=np.int64).reshape(full.shape)
+        if index is None:
+            index = np.arange(full.size, dtype=np.int64)
+        index = index.reshape(full.shape)
         taint = FLOAT_DATA if dt.is_float else INTEGER_DATA
         lanes = Lanes(dt, shape, full, None, taint=taint, literal=NONE, fits=None if dt.is_float else dt)
         return lanes.replace(planes=self.planes(lambda i: i.atom(name, index, lanes)))

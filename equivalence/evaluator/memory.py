@@ -114,7 +114,8 @@ class Memory:
         """Arrays of our own; a uniform plane stays one element until something else is stored."""
 
         def own(a: np.ndarray) -> np.ndarray:
-            return np.array(np.broadcast_to(a, (1, *lanes.shape)))
+            fresh = a.shape == (1, *lanes.shape) and a.flags.owndata and a.flags.c_contiguous
+            return a if fresh else np.array(np.broadcast_to(a, (1, *lanes.shape)))
 
         planes = {n: a.reshape(1, 1).copy() if a.size == 1 else own(a) for n, a in (lanes.planes or {}).items()}
         return lanes.replace(data=own(lanes.data), planes=planes)
@@ -142,6 +143,22 @@ class Memory:
             cells.planes = {**cells.planes, **uniform}
         for target, source in self._pairs(cells, value):
             self._view(target, value.shape, strides, offset)[...] = source[0] if source.shape[0] == 1 else source
+
+    def adopt(self, buffer: Buffer, value: Lanes) -> None:
+        """Fills a new buffer with the whole of ``value``, row by row."""
+        shape, count = value.shape, int(np.prod(value.shape))
+        buffer.cells = Lanes(
+            value.dtype,
+            (count,),
+            np.array(np.broadcast_to(value.data, (1, *shape))).reshape(1, count),
+            {
+                name: plane.reshape(1, 1).copy()
+                if plane.size == 1
+                else np.array(np.broadcast_to(plane, (1, *shape))).reshape(1, count)
+                for name, plane in (value.planes or {}).items()
+            },
+        )
+        self._accept(buffer, value, whole=True)
 
     @staticmethod
     def _view(a: np.ndarray, shape: Sequence[int], strides: Sequence[int], offset: int) -> np.ndarray:

@@ -49,8 +49,14 @@ def run_slices(length: int, work: Callable[[slice], Any], pieces: int = THREADS)
         for part in parts:
             work(part)
         return
-    for _ in _the_pool().map(work, parts):
-        pass
+    others = [_the_pool().submit(work, part) for part in parts[1:]]
+    try:
+        work(parts[0])
+    finally:
+        done = [other.exception() for other in others]
+    for failure in done:
+        if failure is not None:
+            raise failure
 
 
 def over(length: int, kernel: Callable[..., Any], *args: Any) -> None:
