@@ -33,7 +33,7 @@ class Comparison:
     max_rel: float
     bound_a: Array
     bound_b: Array
-    one_sided: Array  # finite on exactly one side, or NaN on one and infinite on the other
+    one_sided: Array  # finite on exactly one side (SEMANTICS 6); infinity against NaN is a special value
 
     @property
     def identical(self) -> bool:
@@ -72,7 +72,7 @@ def compare(a: Lanes, b: Lanes, names: tuple[str, ...]) -> Comparison:
         excess = np.where(both, distance - (bound_a + bound_b), 0.0)
         excess = np.where(np.isfinite(excess), np.maximum(excess, 0.0), 0.0)
         relative = np.where(both & (distance > 0), distance / np.maximum(np.abs(wide_x), np.abs(wide_y)), 0.0)
-        one_sided = ~same_kind(wide_x, wide_y)
+        one_sided = np.isfinite(wide_x) != np.isfinite(wide_y)
     poison = UNDEFINED | OUT_OF_BOUNDS
     return Comparison(
         x,

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from equivalence.judge.judge import Judge
 
 PRIMES = 3
+MOST_DRAWS = 12  # of inputs' residues, until every lane was seen without a root of a non-residue
+DRAW = 1000  # between the seeds of draws
 MOST_LANES = 1 << 16  # input elements up to which derived inputs steer toward unseen outcomes
 
 
@@ -34,12 +36,10 @@ def run(judge: Judge) -> None:
         if number and judge.late():
             judge.checks.append(Check("real function", None, "not every set of shapes was run: out of time"))
             break
-        wanted = primes if pair is smallest else primes[:1]
-        reals = [_prepared(judge, pair, number, prime) for prime in wanted]
-        found = [_agreements(judge, pair, real, pair.inputs) for real in reals]
-        _note(judge, found)
+        reals = [_prepared(judge, pair, number + k * DRAW, primes[k % PRIMES]) for k in range(MOST_DRAWS)]
+        _compare(judge, pair, reals, pair.inputs, PRIMES if pair is smallest else 1)
         if pair is smallest:
-            judge.real.unseen = _steer(judge, pair, reals[0])
+            judge.real.unseen = _steer(judge, pair, reals)
         for real in reals:
             judge.assumptions.update(dict.fromkeys(real.assumptions))
 
@@ -66,21 +66,36 @@ def _agreements(judge: Judge, pair: Pair, real: Real, arrays: inputs.Arrays) -> 
     return [agree(real, a, b) for _, a, b in done.outputs()]
 
 
+def _compare(judge: Judge, pair: Pair, reals: list[Real], arrays: inputs.Arrays, least: int = 1) -> None:
+    """Agreements on one set of inputs, under ``least`` draws and as many more as stubborn lanes need.
+
+    Lanes that agree on other inputs do not count: there, decisions may have gone the other way.
+    """
+    found: list[list[Any]] = []
+    for number, real in enumerate(reals):
+        found.append(_agreements(judge, pair, real, arrays))
+        wholes = [together(list(column)) for column in zip(*found, strict=True)]
+        if number + 1 >= least and (judge.late() or all(w.equal or w.mismatch.any() for w in wholes)):
+            break
+    _note(judge, found)
+
+
 def _note(judge: Judge, found: list[list[Any]]) -> None:
-    """Agreements of one set of shapes: rows are primes, columns outputs."""
+    """Agreements on one set of inputs: rows are draws, columns outputs."""
     for position, evidence in enumerate(judge.evidence):
         whole = together([row[position] for row in found])
         evidence.real_runs += len(found)
         evidence.real_mismatch |= bool(whole.mismatch.any()) or not whole.equal
 
 
-def _steer(judge: Judge, pair: Pair, real: Real) -> list[tuple[Span, str]]:
+def _steer(judge: Judge, pair: Pair, reals: list[Real]) -> list[tuple[Span, str]]:
     """Derived inputs until nothing is unseen; then the choices that move no output are dismissed."""
+    real = reals[0]
     if pair.size <= MOST_LANES:
         for _, arrays in inputs.sets(pair.inputs, judge.options.seed, inputs.STEERING):
             if not real.unseen() or judge.late():
                 break
-            _note(judge, [_agreements(judge, pair, real, arrays)])
+            _compare(judge, pair, reals, arrays)
 
     def outputs() -> list[Lanes]:
         done = _evaluate(judge, pair, real, pair.inputs)

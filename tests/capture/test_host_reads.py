@@ -105,3 +105,9 @@ def test_a_plain_cpu_buffer_that_received_results_is_followed(session):
     trace = session.capture(host, [X])
     assert [e.op for e in trace.events if isinstance(e, AtenCall)][:2] == ["aten.copy.default", "aten.add.Tensor"]
     assert len(reads(trace)) == 1
+
+
+def test_equal_reads_one_truth_value_not_the_tensors(session):
+    trace = session.capture(lambda x: x * 2 if torch.equal(x, torch.ones(8, device="cuda")) else x * 3, [X])
+    (read,) = reads(trace)
+    assert read.tensor.shape == () and read.value == False  # noqa: E712
