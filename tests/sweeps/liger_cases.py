@@ -447,12 +447,12 @@ def tvd(input, target):
 
 def policy_inputs() -> Inputs:
     return {
-        "logits": wanted(normal(2, 6, VOCAB)),
-        "old_logp": log_probabilities(10, VOCAB, 1)[:, 0].reshape(2, 5).contiguous(),
-        "ref_logp": log_probabilities(10, VOCAB, 2)[:, 1].reshape(2, 5).contiguous(),
-        "completion_ids": labels(10, VOCAB).view(2, 5),
-        "advantages": torch.tensor([0.7, -1.3]),
-        "completion_mask": torch.tensor([[1, 1, 1, 1, 0], [1, 1, 1, 0, 0]]),
+        "logits": wanted(normal(3, 6, VOCAB)),
+        "old_logp": log_probabilities(15, VOCAB, 1)[:, 0].reshape(3, 5).contiguous(),
+        "ref_logp": log_probabilities(15, VOCAB, 2)[:, 1].reshape(3, 5).contiguous(),
+        "completion_ids": labels(15, VOCAB).view(3, 5),
+        "advantages": torch.tensor([0.7, -1.3, 0.4]),
+        "completion_mask": torch.tensor([[1, 1, 1, 1, 0], [1, 1, 1, 0, 0], [0, 0, 0, 0, 0]]),
     }
 
 
