@@ -40,7 +40,7 @@ def _along(application: Application, ids: np.ndarray, lanes: np.ndarray) -> np.n
 
 def _dot(application: Application, lanes: np.ndarray) -> list[np.ndarray]:
     a, b, *acc = application.operands
-    rows, columns = lanes.any(-1, keepdims=True), lanes.any(-2, keepdims=True)
+    rows, columns = (np.asarray(lanes.any(axis, keepdims=True)) for axis in (-1, -2))
     found = [_picked(a, rows), _picked(b, columns)]
     return found + [np.broadcast_to(c, application.shape)[lanes] for c in acc]
 
@@ -165,7 +165,7 @@ def match(mine: Side, other: Side, tolerance: float, vouched: np.ndarray | None 
     known = other.words[other.cone]
     if vouched is not None:
         known = np.concatenate([known, vouched])
-    mine.matched = mine.cone & mine.literal
+    mine.matched = mine.cone & mine.literal & ~np.isnan(mine.values)
     inside = np.flatnonzero(mine.cone)
     mine.matched[inside] |= np.isin(mine.words[inside], known)
     if tolerance:

@@ -1,27 +1,45 @@
-"""Where and how two programs part: runs both with lane numbers, matches the cones of one output element, asks the rules.
+"""Where and how two programs part: runs both with lane numbers, matches the cones of one element, asks the rules.
 
 Takes two Programs, their inputs and the level they failed to reach; gives an Explanation.  Must not decide verdicts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 import numpy as np
 
-from equivalence.divergence import rules_memory, rules_outputs, rules_rounding, rules_values
+from equivalence.divergence import (
+    rules_outputs,
+    rules_reads,
+    rules_rounding,
+    rules_steps,
+    rules_undefined,
+    rules_values,
+)
 from equivalence.divergence.cone import Columns, Side, columns, cone, match, root_of, side
-from equivalence.divergence.finding import Context, Explanation, said
+from equivalence.divergence.finding import Context, Explanation, Rule, said
 from equivalence.divergence.node import Node
+from equivalence.divergence.operands import words
 from equivalence.divergence.trace import Trace, trace
 from equivalence.evaluator import Lanes
 from lowering.ir.program import Program
 
 Wanted = Literal["exact", "reassociated", "real", "ieee"]
 Inputs = Mapping[str, np.ndarray]
-BY_VALUE = [*rules_values.FIRST, *rules_memory.RULES, *rules_values.RULES, *rules_rounding.RULES, *rules_values.LAST]
-BY_WORD = [*rules_memory.RULES, *rules_rounding.RULES, *rules_values.BY_WORD, *rules_values.LAST]
+#: In order of trust: what reaches the result, then what is computed from it; a missing step is what is left.
+BY_VALUE: list[Rule] = [
+    rules_values.born_not_finite, rules_steps.other_operation, *rules_undefined.RULES, *rules_reads.RULES,
+    rules_steps.ties, *rules_values.RULES, *rules_steps.RULES, *rules_rounding.RULES,
+    rules_values.extra_eps, rules_steps.missing_step, rules_values.not_finite,
+]  # fmt: skip
+#: Where the values agree and only fingerprints differ, roundings and orders come before everything computed.
+BY_WORD: list[Rule] = [
+    *rules_undefined.RULES, *rules_reads.RULES, *rules_rounding.RULES,
+    rules_steps.other_operation, rules_values.constants, rules_values.eps_place, rules_steps.functions,
+    rules_steps.other_function, rules_steps.implementations, rules_values.extra_eps, rules_steps.missing_step,
+]  # fmt: skip
 CANDIDATES = 6  # differing elements that are tried; the one whose cones differ least is explained
 
 
@@ -50,7 +68,6 @@ def explain(
 
 def _fallback(c: Context) -> Explanation:
     a, b = c.first_a() or c.root_a, c.first_b() or c.root_b
-    words = rules_memory.words
     return said(
         "other", a.span, b.span, f"A computes {words(a)} ({a.value:.7g}) where B computes {words(b)} ({b.value:.7g})"
     )
@@ -104,7 +121,7 @@ class _Pair:
 
     @staticmethod
     def _value_gap(a: Lanes, b: Lanes, floor: float = 1e-2) -> np.ndarray:
-        """Distance relative to the element, or to ``floor`` times the largest; infinite where one side is not finite."""
+        """Distance relative to the element, or to ``floor`` times the largest; infinite where one is not finite."""
         x, y = (v.full(v.data)[0].astype(np.float64) for v in (a, b))
         with np.errstate(all="ignore"):
             largest = np.max(np.abs(x), initial=0, where=np.isfinite(x))
@@ -121,9 +138,9 @@ class _Pair:
         vouched = self._vouched(position)
         match(mine[1], mine[0], tolerance, vouched)
         match(mine[0], mine[1], tolerance)
-        context = Context(
-            *mine, name, element, self.by_value, gap, self._repaired(name, a, element, max(tolerance, 1e-6))
-        )
+        apart = float(self._value_gap(a, b, floor=1.0)[element])
+        repaired = self._repaired(name, a, max(tolerance, 1e-6))
+        context = Context(*mine, name, element, self.by_value, apart, repaired)
         context.front_a, context.front_b = (_thinned(s) for s in mine)
         context.missing, context.extra = _only(*mine), _only(mine[1], mine[0])
         return context
@@ -140,7 +157,7 @@ class _Pair:
         flags = cone(self.a, np.concatenate(roots))
         return self.flat[0].words[flags]
 
-    def _repaired(self, name: str, a: Lanes, element: tuple[int, ...], tolerance: float):  # noqa: ANN202
+    def _repaired(self, name: str, a: Lanes, tolerance: float) -> Callable[[Program], bool]:
         position = list(self.a.outputs).index(name)
 
         def repaired(program: Program) -> bool:

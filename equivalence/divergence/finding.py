@@ -31,14 +31,14 @@ class Explanation(Divergence):
 
 @dataclass(eq=False, slots=True)
 class Context:
-    """Both sides at output ``name``[``element``].  ``repaired(program)`` says whether a changed B agrees with A there."""
+    """Both sides at output ``name``[``element``].  ``repaired(program)``: whether a changed B agrees with A there."""
 
     a: Side
     b: Side
     name: str
     element: tuple[int, ...]
     by_value: bool
-    gap: float  # relative distance of the two values there
+    gap: float  # distance of the two values there, relative to the output's largest
     repaired: Callable[[Program], bool]
     front_a: list[Node] = field(default_factory=list)
     front_b: list[Node] = field(default_factory=list)

@@ -86,7 +86,7 @@ class Node:
 
     def chain(self) -> list[Node]:
         """This lane and what it was moved from, latest first."""
-        nodes = [self]
+        nodes: list[Node] = [self]
         while nodes[-1].name in MOVES and len(nodes[-1].application.operands) == 1:
             nodes.append(nodes[-1].operands[0][0])
         return nodes

@@ -40,7 +40,7 @@ def agrees(c: Context, op: Op, **attrs: Any) -> bool:
 
 
 def scalar_repairs(c: Context, launch: Op, position: int, value: int) -> bool:
-    """Whether another integer for one launch argument makes the two agree: products of the inputs' extents are tried."""
+    """Whether another integer for one launch argument makes the two agree; extents and strides are tried."""
     op = c.b.trace.definers.get(launch.operands[position])
     if op is None or op.name != "constant":
         return False

@@ -5,8 +5,8 @@ Takes two Traces; gives an Explanation or None.
 
 from __future__ import annotations
 
+from equivalence.divergence.buffers import alloc_span
 from equivalence.divergence.finding import Explanation, said
-from equivalence.divergence.rules_memory import alloc_span
 from equivalence.divergence.source import argument
 from equivalence.divergence.trace import BUFFER_BITS, Trace
 from lowering.errors import Span
@@ -49,7 +49,7 @@ def _overwritten_input(a: Trace, b: Trace) -> Explanation | None:
 
 def _overwrites(trace: Trace) -> dict[str, Span]:
     """Inputs that a kernel stores into (with the launch that does) or that come back changed."""
-    inputs = {v: n for v, n in zip(trace.program.body.args, trace.program.input_names, strict=True)}
+    inputs = dict(zip(trace.program.body.args, trace.program.input_names, strict=True))
     held = {
         o.operands[0]: inputs[o.operands[1]]
         for o in trace.program.body.ops

@@ -8,7 +8,7 @@ from __future__ import annotations
 from equivalence.divergence.cone import Side
 from equivalence.divergence.finding import Context, Explanation, Rule, nodes, said
 from equivalence.divergence.node import Node
-from equivalence.divergence.rules_memory import words
+from equivalence.divergence.operands import about, words
 
 _SUMS = ("reduce add", "dot", "scan add", "add")
 ROUNDING = 0.1  # relative distance that a narrow accumulator alone can explain
@@ -39,7 +39,7 @@ def rounding(c: Context) -> Explanation | None:
                 span = partner.span if partner is not None else None
                 spans = (span, node.span) if who == "B" else (node.span, span)
                 return said(
-                    "cast", *spans, f"{who} rounds {_given(node)} to {node.dtype} ({node.span}); {other} does not"
+                    "cast", *spans, f"{who} rounds {_given(node)} to {node.dtype}: {about(node.span)}; {other} does not"
                 )
     return None
 

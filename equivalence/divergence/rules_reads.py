@@ -1,202 +1,35 @@
-"""Rules about which elements reach the result: undefined lanes, masks, indices, lost and overwritten terms.
+"""Rules about which elements reach the result: masks, indices, lost and overwritten terms.
 
 Each rule takes a Context and gives an Explanation or None; RULES is their order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
+from equivalence.divergence.buffers import conjuncts_of, enclosing, facts_of, made_by, mask_of, out_of_bounds
 from equivalence.divergence.cone import reached
 from equivalence.divergence.finding import Context, Explanation, Rule, nodes, said
-from equivalence.divergence.index import Fact, conjuncts, facts, margin, suspects
+from equivalence.divergence.index import Fact, facts, margin, suspects
 from equivalence.divergence.node import MOVES, Node
+from equivalence.divergence.operands import about, same_in_a, words
 from equivalence.divergence.repair import scalar_repairs
 from equivalence.divergence.source import argument, line_text
-from equivalence.divergence.trace import BUFFER_BITS, Choice, Stored, Trace
+from equivalence.divergence.trace import Stored, Trace
 from lowering.errors import Span
 from lowering.ir.program import Op, Value
-
-# -- helpers ---------------------------------------------------------------------------------------------------------
-
-
-def alloc_span(trace: Trace, number: int) -> Span | None:
-    """Where the buffer was made: the host's own line if a launch got it, since buffers are made on first use."""
-    op = trace.allocs.get(number)
-    if op is None:
-        return None
-    launches = [o for o in trace.program.body.ops if o.name == "launch" and o.span == op.span]
-    for launch in launches:
-        for position, value in enumerate(launch.operands):
-            if _base(trace, value) is op:
-                return argument(launch.span, position, len(launch.operands))
-    return op.span
-
-
-def _base(trace: Trace, value: Value) -> Op | None:
-    op = trace.definers.get(value)
-    while op is not None and op.name == "addptr":
-        op = trace.definers.get(op.operands[0])
-    return op
-
-
-def mask_of(node: Node) -> tuple[Choice, Value] | None:
-    """What a load or select went by, and the SSA value of its condition."""
-    choice, op = node.application.choice, node.op
-    if choice is None or op is None or choice.condition is None:
-        return None
-    return choice, op.operands[0 if node.name == "select" else 1]
-
-
-def masked_off(node: Node) -> bool:
-    """Whether the load's mask is false at this lane."""
-    choice = node.application.choice
-    if node.name != "load" or choice is None or choice.condition is None:
-        return False
-    return not choice.condition.full(choice.condition.data, node.application.shape[0])[node.lane]
 
 
 def _blame(c: Context, node: Node, fact: Fact | None) -> Span:
     return fact.op.span if fact is not None and fact.op is not None else node.span
 
 
-def undefined(c: Context) -> list[Node]:
-    """Lanes of the cone, in order, that take an undefined lane as it is."""
-    names = _names(c.b.trace)
-    flags = names == "undefined"
-    found = []
-    for application in c.b.trace.log:
-        part = slice(application.first, application.first + application.size)
-        if application.operands and c.b.cone[part].any():
-            hit = reached(application, flags & c.b.cone).ravel() & c.b.cone[part]
-            found.extend(Node(c.b, application.first + int(i)) for i in np.flatnonzero(hit))
-    return found
-
-
-def _names(trace: Trace) -> np.ndarray:
-    return np.repeat(np.array([a.name for a in trace.log]), [a.size for a in trace.log])
-
-
-# -- undefined lanes -------------------------------------------------------------------------------------------------
-
-
-def unwritten(c: Context) -> Explanation | None:
-    """The output element is a lane that nothing ever wrote."""
-    node = c.root_b.source()
-    if node.name != "undefined":
-        return None
-    launch = _writing_launch(c)
-    span = launch.span if launch is not None else node.span
-    grid = f" (grid {tuple(launch.attrs['grid'])})" if launch is not None else ""
-    what = f"B never writes {c.name}{list(c.element)}: no program instance{grid} reaches it, so it is undefined"
-    return said("missing-term", c.root_a.source().span, span, what)
-
-
-def _writing_launch(c: Context) -> Op | None:
-    launches = [s.choice.launch for s in c.b.trace.stores if s.choice.launch is not None]
-    return launches[-1] if launches else next((o for o in c.b.trace.program.body.ops if o.name == "launch"), None)
-
-
-def uninitialised(c: Context) -> Explanation | None:
-    """A buffer's first contents, which nobody set, take part in the result."""
-    for node in undefined(c):
-        number = _buffer(node)
-        if number is not None and number in c.b.trace.allocs:
-            span = alloc_span(c.b.trace, number)
-            verb = "adds to" if node.op is not None and node.op.name == "atomic_rmw" else "reads"
-            what = f"B {verb} memory that was never cleared: its first contents join {c.name}{list(c.element)}"
-            return said("other", c.root_a.source().span, span, what)
-    return None
-
-
-def _buffer(node: Node) -> int | None:
-    """The buffer whose own undefined contents this lane takes; None for masked-off and out-of-bounds lanes."""
-    op = node.op
-    leaf = next(n for operand in node.operands for n in operand if n.name == "undefined")
-    if op is None or leaf.op is None or len(leaf.application.shape) != 2 or leaf.application.shape[0] != 1:
-        return None
-    for number, alloc in node.side.trace.allocs.items():
-        if (
-            leaf.application.shape[1]
-            and alloc.attrs["bytes"] == leaf.application.shape[1] * leaf.application.data.itemsize
-        ):
-            if op.name in ("atomic_rmw", "read") or (node.name == "load" and _address(node) >> BUFFER_BITS == number):
-                if not masked_off(node) and _is_written(node.side.trace, op, number):
-                    return number
-    return None
-
-
-def _is_written(trace: Trace, op: Op, number: int) -> bool:
-    """Whether the atomic or load can be about that buffer: it is no input's."""
-    alloc = trace.allocs[number]
-    inputs = {o.operands[0] for o in trace.program.body.ops if o.name == "write"}
-    return alloc.result not in inputs
-
-
-def _address(node: Node) -> int:
-    choice = node.application.choice
-    assert choice is not None and choice.address is not None
-    return int(choice.address.full(choice.address.data, node.application.shape[0])[node.lane])
-
-
-def masked_undefined(c: Context) -> Explanation | None:
-    """Masked-off lanes of a load without `other` reach the result."""
-    for node in undefined(c):
-        if masked_off(node):
-            what = (
-                f"B's load gives no value to masked-off lanes ({node.span}), and {c.name}{list(c.element)} uses them; "
-                "A's result depends on the elements alone"
-            )
-            return said("mask", c.root_a.source().span, node.span, what)
-    return None
-
-
-def undefined_padding(c: Context) -> Explanation | None:
-    """Padding of unspecified contents reaches an operation."""
-    for node in undefined(c):
-        if node.name in MOVES:
-            user = _first_user(c, node)
-            if user is not None and node.name == "pad":
-                what = f"B's {words(user)} takes in padding whose contents are unspecified; A uses the elements alone"
-                return said("padding", _same_in_a(c, user), user.span, what)
-    return None
-
-
-def _first_user(c: Context, node: Node) -> Node | None:
-    """The first operation in the cone that uses the lane, looking through moves."""
-    flags = np.zeros(c.b.cone.shape, bool)
-    flags[node.number] = True
-    for application in c.b.trace.log:
-        part = slice(application.first, application.first + application.size)
-        if application.first + application.size <= node.number or not application.operands or not c.b.cone[part].any():
-            continue
-        hit = reached(application, flags).ravel() & c.b.cone[part]
-        if hit.any():
-            if application.name not in MOVES:
-                return Node(c.b, application.first + int(np.flatnonzero(hit)[0]))
-            flags[part] |= hit
-    return None
-
-
-def _same_in_a(c: Context, node: Node) -> Span | None:
-    """Where A does the same kind of operation, else where its result is made."""
-    for other in nodes(c.a, np.ones(c.a.cone.shape, bool)):
-        if other.fn == node.fn:
-            return other.span
-    return c.root_a.source().span
-
-
-# -- elements read ---------------------------------------------------------------------------------------------------
-
-
 def too_much(c: Context) -> Explanation | None:
     """B's result depends on elements that A's does not, and lacks none: a mask lets them through."""
-    if c.missing or not (c.extra or _out_of_bounds(c)):
+    if c.missing or not (c.extra or out_of_bounds(c)):
         return None
     loads = [n for n in nodes(c.b, c.b.cone) if n.name == "load" and n.source().number in {e.number for e in c.extra}]
-    loads = sorted([*loads, *_out_of_bounds(c)], key=lambda n: n.number)
+    loads = sorted([*loads, *out_of_bounds(c)], key=lambda n: n.number)
     selects = _selects_over(c, [e.number for e in c.extra])
     found = _least_margin(c, selects) or (_least_margin(c, loads[:1]) if loads else None)
     if found is None and not loads:
@@ -213,7 +46,7 @@ def too_much(c: Context) -> Explanation | None:
 def _host_scalar(c: Context, node: Node) -> Explanation | None:
     """A launch argument behind a load's address or mask, if another value for it alone makes the two agree."""
     held = mask_of(node)
-    known = [_facts(node), *([facts(c.b.trace, *held, node.lane)] if held is not None else [])]
+    known = [facts_of(node), *([facts(c.b.trace, *held, node.lane)] if held is not None else [])]
     for fact in (f for one in known for f in one.values() if f.op is None):
         span = _host_span(c, node, fact)
         if span is not None:
@@ -222,13 +55,9 @@ def _host_scalar(c: Context, node: Node) -> Explanation | None:
     return None
 
 
-def _out_of_bounds(c: Context) -> list[Node]:
-    return [n for n in undefined(c) if n.name == "load" and not masked_off(n)]
-
-
 def _condition(node: Node, fact: Fact | None) -> str:
     if fact is None or fact.op is None:
-        return f"the load at {node.span} has no mask against it"
+        return f"{about(node.span)} has no mask against it"
     values = f", here {fact.operands[0]} against {fact.operands[1]}" if len(fact.operands) == 2 else ""
     return f"`{line_text(fact.op.span) or fact.op.name}`{values}"
 
@@ -251,15 +80,10 @@ def _least_margin(c: Context, candidates: list[Node]) -> tuple[Node, Fact] | Non
     """The comparison nearest to turning over: the one that is off by little is the one that is off."""
     best: tuple[int, Node, Fact] | None = None
     for node in candidates:
-        for fact in _conjuncts(c, node):
+        for fact in conjuncts_of(c, node):
             if fact.op is not None and (best is None or margin(fact) < best[0]):
                 best = (margin(fact), node, fact)
     return None if best is None else (best[1], best[2])
-
-
-def _conjuncts(c: Context, node: Node) -> list[Fact]:
-    held = mask_of(node)
-    return [] if held is None else conjuncts(c.b.trace, *held, node.lane)
 
 
 def _mask_in_a(c: Context) -> Span | None:
@@ -284,7 +108,7 @@ def too_little(c: Context) -> Explanation | None:
 
 
 def _strict(c: Context, node: Node) -> Explanation:
-    false = [f for f in _conjuncts(c, node) if not f.value]
+    false = [f for f in conjuncts_of(c, node) if not f.value]
     fact = min(false, key=margin, default=None)
     sentence = (
         f"B's mask keeps {c.missing[0].element()} out of {c.name}{list(c.element)}, which A lets in: "
@@ -296,7 +120,7 @@ def _strict(c: Context, node: Node) -> Explanation:
 def _in_b(c: Context) -> np.ndarray:
     """B's lanes that hold the elements B's result lacks."""
     wanted = np.isin(c.b.words, [c.a.words[n.number] for n in c.missing])
-    return wanted & (_names(c.b.trace) == "input")
+    return wanted & (made_by(c.b.trace) == "input")
 
 
 def _forward(c: Context, flags: np.ndarray) -> np.ndarray:
@@ -323,12 +147,12 @@ def overwritten(c: Context) -> Explanation | None:
         if _lost_turn(c, node, tainted):
             first_turn = _first_turn(c.b.trace, node.op)
             if first_turn is not None:
-                what = f"B starts the sum afresh in every turn, so {c.missing[0].element()} is lost: {first_turn.span}"
-                return said("accumulator", _same_in_a(c, node), first_turn.span, what)
+                what = f"B starts the sum afresh in every turn, so {c.missing[0].element()} is lost: {about(first_turn.span)}"
+                return said("accumulator", same_in_a(c, node), first_turn.span, what)
             what = (
                 f"B's {words(node)} replaces what the turn before left, so {c.missing[0].element()} is lost; A adds up"
             )
-            return said("accumulator", _same_in_a(c, node), node.span, what)
+            return said("accumulator", same_in_a(c, node), node.span, what)
     return None
 
 
@@ -384,27 +208,17 @@ def never_reached(c: Context) -> Explanation | None:
     if loop is None:
         return None
     what = f"B's loop ends before {c.missing[0].element()}, which A's result includes: `{line_text(loop.span)}`"
-    return said("missing-term", _same_in_a(c, first), loop.span, what)
+    return said("missing-term", same_in_a(c, first), loop.span, what)
 
 
 def _compute(c: Context) -> np.ndarray:
     """Lanes that some arithmetic made."""
-    return ~np.isin(_names(c.b.trace), [*MOVES, "input", "literal", "undefined"])
-
-
-def enclosing(trace: Trace, op: Op) -> Op | None:
-    """The innermost loop around an op."""
-    found = [
-        o
-        for o in trace.program.walk()
-        if o.name in ("for", "while") and any(i is op for r in o.regions for i in r.walk())
-    ]
-    return found[-1] if found else None
+    return ~np.isin(made_by(c.b.trace), [*MOVES, "input", "literal", "undefined"])
 
 
 def wrong_index(c: Context) -> Explanation | None:
     """Each side reads elements that the other does not: an address is off."""
-    outside = {n.number for n in _out_of_bounds(c)}
+    outside = {n.number for n in out_of_bounds(c)}
     if not c.missing or not (c.extra or outside):
         return None
     extra = {n.number for n in c.extra}
@@ -434,21 +248,16 @@ def _read_in_a(c: Context, leaf: Node) -> Span | None:
     return c.root_a.source().span
 
 
-def _facts(node: Node) -> dict[Value, Fact]:
-    choice, op = node.application.choice, node.op
-    if choice is None or op is None or choice.address is None:
-        return {}
-    return facts(node.side.trace, choice, op.operands[0], node.lane)
-
-
 def _index_span(c: Context, wrong: list[Node], right: list[Node]) -> Span:
-    guilty = suspects(c.b.trace, [_facts(n) for n in wrong], [_facts(n) for n in right])
+    guilty = suspects(c.b.trace, [facts_of(n) for n in wrong], [facts_of(n) for n in right])
     return next((f.op.span for f in guilty if f.op is not None), _last_arithmetic(c, wrong[0]))
 
 
 def _last_arithmetic(c: Context, node: Node) -> Span:
     """Where everything behind the address is also behind a right one: the line that puts the offset together."""
-    ops = [f.op for f in _facts(node).values() if f.op is not None and f.op.name in ("add", "sub", "mul", "div", "rem")]
+    ops = [
+        f.op for f in facts_of(node).values() if f.op is not None and f.op.name in ("add", "sub", "mul", "div", "rem")
+    ]
     ops.sort(key=lambda op: c.b.trace.order[id(op)])
     return ops[-1].span if ops else node.span
 
@@ -468,13 +277,4 @@ def _host_span(c: Context, node: Node, fact: Fact) -> Span | None:
     return argument(launch.span, position, len(launch.operands))
 
 
-def words(node: Node) -> str:
-    """The operation in words."""
-    names = {"reduce add": "sum", "reduce max": "maximum", "reduce min": "minimum", "dot": "matrix product"}
-    return names.get(node.fn, node.fn.removeprefix("math "))
-
-
-RULES: list[Rule] = [
-    unwritten, uninitialised, masked_undefined, undefined_padding, too_much, too_little, overwritten, never_reached,
-    wrong_index,
-]  # fmt: skip
+RULES: list[Rule] = [too_much, too_little, overwritten, never_reached, wrong_index]
