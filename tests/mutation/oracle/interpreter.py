@@ -49,6 +49,7 @@ class Interpreter:
     products: set[int] = field(default_factory=set)  # ids of products that may still be fused into an addition
     contract: bool = False  # whether the source leaves that open here
     largest: float = 0.0  # largest finite magnitude of any float seen
+    unbounded: int = 0  # lanes that were not finite
 
     def __post_init__(self) -> None:
         self.store = Store(self.arithmetic, self.fill)
@@ -81,7 +82,7 @@ class Interpreter:
 
     def operand(self, op: Op, value: Value, env: Env) -> Array:
         """A product that anything but an addition reads has been rounded."""
-        if id(value) in self.products and op.name not in ("add", "sub"):
+        if id(value) in self.products and op.name not in ("add", "sub", "fma"):
             return self.closed(env[value], value)
         return env[value]
 
@@ -102,8 +103,12 @@ class Interpreter:
             self.work += max(1, result.size)
             env[value] = result
             if value.type.dtype.is_float and result.size and not self.arithmetic.deep:
-                magnitude = np.abs(result)
-                self.largest = max(self.largest, float(np.max(np.where(np.isfinite(magnitude), magnitude, 0))))
+                self.measure(np.abs(result))
+
+    def measure(self, magnitude: Array) -> None:
+        finite = np.isfinite(magnitude)
+        self.unbounded += int(finite.size - np.count_nonzero(finite))
+        self.largest = max(self.largest, float(np.max(np.where(finite, magnitude, 0))))
 
 
 def _for(m: Interpreter, op: Op, env: Env) -> list[Array]:
