@@ -55,8 +55,9 @@ def _capture_options(command: Callable[..., Any]) -> Callable[..., Any]:
                      help="Wall-clock limit for running each file, and again for judging."),
         click.option("--memory", default="16G", show_default=True, metavar="SIZE",
                      help="Address space that running each file may use."),
-        click.option("--target", default=_DEFAULTS.target, show_default=True, metavar="DEVICE",
-                     help="The device that the code sees: sm_80, sm_90, tpu_v5e, ..."),
+        click.option("--target", metavar="DEVICE",
+                     help="The device that the code sees (default sm_80): sm_90, tpu_v5e, ... Naming an sm_* also says "
+                          "that masked-off lanes of a Triton load are 0, as on NVIDIA."),
         click.option("--backward", is_flag=True, help="Compare gradients of the inputs as well."),
         click.option("--config", default=_DEFAULTS.config, show_default=True, metavar="first|all|N",
                      help="Which autotune configuration is compared; the others are checked to lower."),

@@ -18,6 +18,7 @@ SPECIALS: tuple[Special, ...] = ("report", "strict", "ignore")
 REQUIRABLE = tuple(level.value for level in Level if level not in (Level.UNDECIDED, Level.UNSUPPORTED, Level.DIFFERENT))
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
 _TARGET = re.compile(r"sm_\d{2,3}[a-z]?|tpu(_?v\d\w*)?|cpu")
+DEFAULT_DEVICE = "sm_80"
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
@@ -37,18 +38,23 @@ class CompareOptions:
     seed: int = 0  # of all random inputs and weights
     timeout: float = 120.0  # seconds of wall clock for running each file, and again for judging
     memory: int = 16 << 30  # bytes of address space for running each file
-    target: str = "sm_80"  # the device that captured code sees
+    target: str | None = None  # the device that captured code sees (sm_80), and whose masked loads are meant
     backward: bool = False  # compare gradients as well
     config: str = "first"  # which autotune configuration is compared: 'first', 'all', or its number from 0
     save_witness: str | None = None  # directory for the witness inputs, made only when there is a witness
     debug: bool = False  # keep tracebacks of internal errors
+
+    @property
+    def device(self) -> str:
+        """The virtual device: the target, or the default one."""
+        return self.target or DEFAULT_DEVICE
 
     def __post_init__(self) -> None:
         _check(self.require.value in REQUIRABLE, "--require", self.require.value, f"one of {', '.join(REQUIRABLE)}")
         _check(self.special in SPECIALS, "--special", self.special, f"one of {', '.join(SPECIALS)}")
         _check(self.timeout > 0, "--timeout", self.timeout, "a number of seconds above 0")
         _check(self.memory >= 1 << 28, "--memory", self.memory, "at least 256M, for example 8G")
-        _check(bool(_TARGET.fullmatch(self.target)), "--target", self.target, "sm_80, sm_90, tpu_v5e or cpu")
+        _check(bool(_TARGET.fullmatch(self.device)), "--target", self.target, "sm_80, sm_90, tpu_v5e or cpu")
         _check(self.seed >= 0, "--seed", self.seed, "a whole number from 0 up")
         _check(_is_config(self.config), "--config", self.config, "'first', 'all' or the number of a configuration")
         _check(_is_tolerance(self.tolerance), "--tolerance", self.tolerance, "two numbers from 0 up: RTOL,ATOL")

@@ -113,7 +113,7 @@ def _shared(
         "sizes": shapes.sizes_in(lead.tree) if from_file else {},
         "blocks": shapes.blocks_in(lead.tree) if sides[0].framework != "jax" else shapes.blocks_in(sources[1].tree),
         "seed": options.seed,
-        "target": options.target,
+        "target": options.device,
         "backward": options.backward,
         "config": options.config,
         "variant_seconds": SHAPE_BUDGET * options.timeout,

@@ -21,6 +21,7 @@ from equivalence.evaluator.memory import Memory
 from equivalence.interpretations import ieee
 from equivalence.interpretations.base import Interpretation, Site
 from equivalence.interpretations.exact import lossless
+from equivalence.verdicts import Severity
 from lowering.errors import UNKNOWN_SPAN, InternalError, Span
 from lowering.ir.ops import RECORDS
 from lowering.ir.program import Block, Function, Op, Program, Value
@@ -99,6 +100,7 @@ class Event:
     code: str
     what: str
     span: Span
+    severity: Severity = "warning"
 
 
 @dataclass(slots=True)
@@ -265,8 +267,8 @@ class Machine:
         self.undefined_count += max(1, lanes.data.size)
         return lanes.replace(planes=self.planes(lambda i: i.undefined(first, lanes)))
 
-    def event(self, code: str, what: str, span: Span) -> None:
-        self.events.setdefault((code, span), Event(code, what, span))
+    def event(self, code: str, what: str, span: Span, severity: Severity = "warning") -> None:
+        self.events.setdefault((code, span), Event(code, what, span, severity))
 
     # -- primitives ----------------------------------------------------------------------------------------------
 

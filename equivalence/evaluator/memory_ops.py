@@ -108,7 +108,7 @@ def load(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]:
         return [value]
     assert got is not None
     if (active & ~got).any():
-        m.event("out-of-bounds-read", f"a lane reads outside {_name(m, address, active & ~got)}", op.span)
+        m.event("out-of-bounds", f"a lane reads outside {_name(m, address, active & ~got)}", op.span)
         value = m.merge(Lanes(BOOL, shape, got | ~active), m.lift(value), m.undefined(dt, shape, address.shape[0]))
     if wanted.all():
         return [value]
@@ -184,7 +184,7 @@ def _store(m: Machine, frame: Frame, op: Op, access: Access, value: Lanes, activ
         & ((access.position * value.dtype.nbytes + access.buffer.base) >> 40 == access.buffer.number)
     )
     if outside.any():
-        m.event("out-of-bounds-write", f"a lane writes outside {access.buffer.name}", op.span)
+        m.event("out-of-bounds", f"a lane writes outside {access.buffer.name}", op.span, "error")
     instance = frame.instance if frame.instance is None or access.inside.shape[0] > 1 else frame.instance[:1]
     if m.memory.scatter(access, value, op.span, instance):
         m.race(

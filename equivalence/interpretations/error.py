@@ -23,7 +23,14 @@ from lowering.ir.types import DType
 
 Array = np.ndarray
 PLANES = ("bound", "expected")
-IMPLEMENTATIONS = {"cuda": "triton", "libdevice": "cuda", "xla": "xla", "torch": "torch", "": "exact"}
+IMPLEMENTATIONS = {
+    "cuda": "triton",
+    "libdevice": "cuda",
+    "cuda-fast": "cuda-fast",
+    "xla": "xla",
+    "torch": "torch",
+    "": "exact",
+}
 
 
 def wide(lanes: Lanes) -> Array:
@@ -160,7 +167,7 @@ class Error(Interpretation):
 
     @staticmethod
     def _declared_now(fn: str, site: Site, out: Lanes, x: Sequence[Lanes]) -> Array:
-        impl = IMPLEMENTATIONS.get(site.attrs.get("impl") or "", "exact")
+        impl = IMPLEMENTATIONS.get((site.attrs.get("impl") or "").split(":")[0], "cuda-fast")
         bound = declared_bound(fn, out.dtype.name, impl)  # type: ignore[arg-type]
         if not bound.declared:
             return np.where(np.isfinite(wide(out)), 4 * np.abs(wide(out)) * unit(out.dtype)[0], np.inf)

@@ -13,10 +13,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from equivalence.evaluator import Lanes
+from equivalence.evaluator import Lanes, Limits
+from equivalence.interpretations import enclosure
 from equivalence.interpretations.base import Interpretation
 from equivalence.interpretations.depends import Depends
 from equivalence.interpretations.error import Error
+from equivalence.interpretations.error_meaning import MeantError
 from equivalence.interpretations.exact import Exact
 from equivalence.interpretations.reassociated import Reassociated, contradict
 from equivalence.judge import guards, inputs, realjudge, scope, sensitivity, special, structure, truth, undefined
@@ -39,6 +41,7 @@ from lowering.errors import InternalError, Unsupported
 from lowering.ir.program import Program
 
 SHRINK_SECONDS = 2.0
+RANDOM = "random-stream"  # the evaluator's word for a draw; a finding only where streams differ
 TEST_ELEMENTS = 1 << 22  # inputs beyond this are only compared as given
 
 
@@ -53,6 +56,8 @@ class Options(Protocol):
     def tolerance(self) -> tuple[float, float] | None: ...
     @property
     def timeout(self) -> float: ...
+    @property
+    def target(self) -> str | None: ...
 
 
 def judge(
@@ -71,7 +76,7 @@ class Judge:
 
     def __init__(self, pairs: Sequence[Pair], options: Options) -> None:
         self.pairs, self.options = list(pairs), options
-        self.runner = Runner()
+        self.runner = Runner(limits=Limits(masked_load_is_zero=masked_loads_are_zero(options)))
         self.timings: dict[str, float] = {}
         self.findings: list[Finding] = []
         self.bounds: list[tuple[Evidence, str, Finding]] = []  # bounds beyond the tolerance, by output and side
@@ -82,6 +87,14 @@ class Judge:
         given = self.pairs[0]
         self.evidence = [Evidence(name, str(v.type.dtype), v.type.shape) for name, v in given.a.outputs]
         self.real = RealState()
+        self.errors: dict[int, Error] = {}
+
+    def error(self, pair: Pair) -> Error:
+        """Bounds that count from the real function both sides are meant to compute: constants as identified."""
+        known = self.errors.get(id(pair))
+        if known is None:
+            known = self.errors[id(pair)] = MeantError(enclosure.prepare(pair.a, pair.b).meaning)
+        return known
 
     @contextmanager
     def timed(self, phase: str) -> Iterator[None]:
@@ -142,7 +155,7 @@ class Judge:
                 continue
             hashes = [Exact(self.options.seed + number), Reassociated(self.options.seed + number)]
             try:
-                run = self.runner.run(pair, [*hashes, Depends(), Error()], pair.inputs)
+                run = self.runner.run(pair, [*hashes, Depends(), self.error(pair)], pair.inputs)
             except Unsupported:
                 if number == 0:
                     raise
@@ -151,21 +164,25 @@ class Judge:
             self.deep_run(number, pair, run, hashes)
 
     def deep_run(self, number: int, pair: Pair, run: PairRun, hashes: Sequence[Any]) -> None:
-        before = [dict(e.equal) for e in self.evidence]
-        poisoned = False
+        poisoned, seen = False, []
+        failures = sum(len(e.failures) for e in self.evidence)
         for evidence, (_, a, b) in zip(self.evidence, run.outputs(), strict=True):
-            evidence.add_deep(run, "given" if number == 0 else "random", a, b)
+            seen.append(evidence.add_deep(run, "given" if number == 0 else "random", a, b).equal_words)
             poisoned |= evidence.undefined_a or evidence.undefined_b
             if number == 0:
                 self.given_bounds(evidence, pair, a, b)
         if poisoned:
             self.undefined(run)
         self.notice(run)
-        draws = [sum(event.code == "random-stream" for event in outcome.events) for outcome in (run.a, run.b)]
+        draws = [sum(event.code == RANDOM for event in outcome.events) for outcome in (run.a, run.b)]
         self.real.random |= draws[0] != draws[1] or scope.streams_differ(run.a.draws, run.b.draws)
+        if self.real.random:
+            self.find(Finding("random-streams-differ", "A and B draw random numbers that cannot be matched"))
         for hashed in hashes:
             self.assumptions.update(dict.fromkeys(sorted(hashed.assumed)))
-        self.shapes.append(ShapeResult(self.shape_of(pair), self.shape_level(before), "given" if number == 0 else ""))
+        differs = sum(len(e.failures) for e in self.evidence) > failures
+        level_here = Level.DIFFERENT if differs else worst(_level_of(words) for words in seen)
+        self.shapes.append(ShapeResult(self.shape_of(pair), level_here, "given" if number == 0 else ""))
 
     def fused_runs(self) -> None:
         """An explicit fma on one side may meet an open contraction on the other (SEMANTICS §3).
@@ -188,19 +205,6 @@ class Judge:
                 evidence.add_uncontracted(run, a, b, clash)
         for evidence in self.evidence:
             evidence.equal["reassociated"] |= evidence.uncontracted_equal
-
-    def shape_level(self, before: Sequence[Mapping[str, bool]]) -> Level:
-        """What this run alone says of all outputs together, before the weaker levels are tried."""
-        del before
-        levels = []
-        for evidence in self.evidence:
-            if evidence.witnessed:
-                levels.append(Level.DIFFERENT)
-            elif evidence.equal["exact"]:
-                levels.append(Level.BITWISE)
-            else:
-                levels.append(Level.REASSOCIATED if evidence.equal["reassociated"] else Level.TESTED)
-        return worst(levels)
 
     def given_bounds(self, evidence: Evidence, pair: Pair, a: Lanes, b: Lanes) -> None:
         from equivalence.judge.compare import plane
@@ -225,15 +229,21 @@ class Judge:
                 evidence.failures.append(next(iter(sides.values())))
             elif not sides:
                 evidence.undefined_a = evidence.undefined_b = False
+                said = f"an undefined lane may reach {evidence.name}, but only as a NaN or an infinity would"
+                self.findings.append(Finding("undefined-read", said))
 
     def notice(self, run: PairRun) -> None:
         """Events of the evaluator as findings and assumptions."""
         for side, outcome in (("A", run.a), ("B", run.b)):
             for event in outcome.events:
-                severity = "error" if event.code == "out-of-bounds-write" else "warning"
-                finding = Finding(event.code, f"{side}: {event.what}", event.span, severity)
-                if finding not in self.findings:
-                    self.findings.append(finding)
+                if event.code == RANDOM:
+                    continue
+                finding = Finding(event.code, f"{side}: {event.what}", event.span, event.severity)
+                self.find(finding)
+
+    def find(self, finding: Finding) -> None:
+        if finding not in self.findings:
+            self.findings.append(finding)
 
     def tests(self) -> None:
         """Derived inputs at the smallest set of shapes: values against bounds."""
@@ -244,7 +254,7 @@ class Judge:
             if self.late():
                 self.checks.append(Check("differential tests", None, "stopped: out of time"))
                 return
-            run = self.runner.run(pair, [Depends(), Error()], arrays)
+            run = self.runner.run(pair, [Depends(), self.error(pair)], arrays)
             if not run.on_path:
                 continue
             for evidence, (_, a, b) in zip(self.evidence, run.outputs(), strict=True):
@@ -286,7 +296,7 @@ class Judge:
         if pair.size > TEST_ELEMENTS or self.late():
             self.checks.append(Check("special values", None, "not run: the inputs are too large or time is out"))
             return
-        rows = special.differences(pair, self.runner, self.options.seed)
+        rows = special.differences(pair, self.runner, self.error(pair))
         for row in rows:
             next(o for o in report.outputs if o.name == row.output).special_values.append(row)
         detail = "NaN, infinities, -0, subnormals and the largest value, one at a time"
@@ -303,7 +313,8 @@ class Judge:
         if position is not None:
             failure = self.evidence[position].witnessed[0]
             with self.timed("shrink"):
-                report.witness = witness(failure.run.pair, self.runner, failure, position, SHRINK_SECONDS)
+                error = self.error(failure.run.pair)
+                report.witness = witness(failure.run.pair, self.runner, error, failure, position, SHRINK_SECONDS)
         with self.timed("divergence"):
             report.divergence = scope.divergence(self.pairs, report, position, self.evidence)
 
@@ -315,6 +326,18 @@ class Judge:
     @staticmethod
     def shape_of(pair: Pair) -> dict[str, tuple[int, ...]]:
         return {name: x.shape for name, x in pair.inputs.items() if not name.startswith("weight:")}
+
+
+def masked_loads_are_zero(options: Options) -> bool:
+    """A named NVIDIA target fixes what masked-off lanes hold (SEMANTICS §8); without one they are undefined."""
+    return (options.target or "").startswith("sm_")
+
+
+def _level_of(words: Mapping[str, bool]) -> Level:
+    """What the words of one run say, before open choices and the weaker levels are looked at."""
+    if words["exact"]:
+        return Level.BITWISE
+    return Level.REASSOCIATED if words["reassociated"] else Level.TESTED
 
 
 __all__ = ["InternalError", "Interpretation", "Judge", "judge"]

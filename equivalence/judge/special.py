@@ -46,11 +46,11 @@ def planted(given: Mapping[str, np.ndarray]) -> Iterator[tuple[str, Arrays]]:
             yield f"a row of -infinity in {name}", {**given, name: row}
 
 
-def differences(pair: Pair, runner: Runner, seed: int) -> list[SpecialValue]:
+def differences(pair: Pair, runner: Runner, error: Error) -> list[SpecialValue]:
     """Rows where the two sides give different special values, or values further apart than both bounds."""
     rows: list[SpecialValue] = []
     for words, inputs in planted(pair.inputs):
-        run = runner.run(pair, [Depends(), Error()], inputs)
+        run = runner.run(pair, [Depends(), error], inputs)
         if not run.on_path:
             continue
         for name, a, b in run.outputs():

@@ -29,6 +29,7 @@ class Shrinker:
 
     pair: Pair
     runner: Runner
+    error: Error
     failure: Failure
     output: int
     deadline: float
@@ -46,7 +47,7 @@ class Shrinker:
 
     def check(self, inputs: Arrays) -> Failure | None:
         """Runs a proposal; the failure on it, of the same kind, or None."""
-        run = self.runner.run(self.pair, [Depends(), Error()], inputs)
+        run = self.runner.run(self.pair, [Depends(), self.error], inputs)
         if not run.on_path:
             return None
         _, a, b = run.outputs()[self.output]
@@ -90,9 +91,9 @@ class Shrinker:
                 pending += [(low, middle), (middle, high)]
 
 
-def witness(pair: Pair, runner: Runner, failure: Failure, output: int, seconds: float) -> Witness:
+def witness(pair: Pair, runner: Runner, error: Error, failure: Failure, output: int, seconds: float) -> Witness:
     """The failure's inputs made simple, replayed by our evaluator."""
-    shrinker = Shrinker(pair, runner, failure, output, time.monotonic() + seconds, dict(failure.run.inputs))
+    shrinker = Shrinker(pair, runner, error, failure, output, time.monotonic() + seconds, dict(failure.run.inputs))
     if failure.kind != "undefined":
         failure = shrinker.shrink()
     return Witness(

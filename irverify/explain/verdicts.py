@@ -11,7 +11,7 @@ ENTRIES = (
         """Both programs perform the same operations in the same order with the same roundings, and every one of them
         is fully specified by its source: IEEE arithmetic, casts, selects, integer code, or the same implementation of
         the same intrinsic.""",
-        """The whole expression of every output element has the same 2 x 61-bit fingerprint on both sides. The only way
+        """The whole expression of every output element has the same 61-bit fingerprint on both sides. The only way
         to be wrong is a collision of fingerprints; docs/verdicts.md gives the number.""",
         """
         a.py  out = x + y                      (torch)
