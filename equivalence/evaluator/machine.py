@@ -168,6 +168,8 @@ class Machine:
             results = [frame.values[value] for _, value in self.program.outputs]
         outputs = {name: x for (name, _), x in zip(self.program.outputs, results, strict=True)}
         outputs = {name: x.replace(freedoms=x.freedoms | self.followed) for name, x in outputs.items()}
+        if self.recorder is None:
+            self.memory.buffers.clear()  # a machine and its memory know each other: nothing else would free them soon
         path, sites = dict(self.path), list(self.path_sites)
         return Outcome(outputs, list(self.events.values()), path, sites, self.draws, tuple(self.reads))
 
@@ -192,7 +194,7 @@ class Machine:
         if known is not None:
             return known
         kept = {id(v) for _, v in self.program.outputs} | self.kept
-        last: dict[Value, int] = {}
+        last: dict[Value, int] = dict.fromkeys(block.args, -1) if block is self.program.body else {}
         for position, op in enumerate(block.ops):
             for value in op.results:
                 last[value] = position

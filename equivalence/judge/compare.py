@@ -5,7 +5,9 @@ Takes a PairRun; gives Comparison per output.  Says what is so on these inputs, 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -14,8 +16,10 @@ from equivalence.evaluator.machine import Outcome
 from equivalence.interpretations.depends import OUT_OF_BOUNDS, UNDEFINED
 from equivalence.interpretations.hashed import LITERAL
 from equivalence.numerics.formats import same_bits, ulp_distance
+from lowering.ir.types import DType
 
 Array = np.ndarray
+_BLOCK = 1 << 18
 
 
 @dataclass(slots=True)
@@ -64,15 +68,12 @@ def words_equal(name: str, a: Lanes, b: Lanes) -> bool:
 def compare(a: Lanes, b: Lanes, names: tuple[str, ...]) -> Comparison:
     """Everything about one output; dtypes and shapes are equal (checked before)."""
     x, y = value(a), value(b)
-    wide_x, wide_y = x.astype(np.float64), y.astype(np.float64)
     bound_a, bound_b = plane(a, "bound"), plane(b, "bound")
-    with np.errstate(all="ignore"):
-        distance = np.abs(wide_x - wide_y) if a.dtype.is_float else (x != y) * np.maximum(np.abs(wide_x - wide_y), 1)
-        both = np.isfinite(wide_x) & np.isfinite(wide_y)
-        excess = np.where(both, distance - (bound_a + bound_b), 0.0)
-        excess = np.where(np.isfinite(excess), np.maximum(excess, 0.0), 0.0)
-        relative = np.where(both & (distance > 0), distance / np.maximum(np.abs(wide_x), np.abs(wide_y)), 0.0)
-        one_sided = np.isfinite(wide_x) != np.isfinite(wide_y)
+    excess, one_sided = np.empty(x.shape), np.empty(x.shape, bool)
+    largest = [0.0, 0.0, 0.0]
+    for s in _blocks(x.shape):
+        excess[s], one_sided[s], found = _distances(x[s], y[s], bound_a[s] + bound_b[s], a.dtype)
+        largest = [max(pair) for pair in zip(largest, found)]
     poison = UNDEFINED | OUT_OF_BOUNDS
     return Comparison(
         x,
@@ -81,13 +82,33 @@ def compare(a: Lanes, b: Lanes, names: tuple[str, ...]) -> Comparison:
         (plane(a, "poison").astype(np.uint8) & poison) != 0,
         (plane(b, "poison").astype(np.uint8) & poison) != 0,
         {name: words_equal(name, a, b) for name in names},
-        _ulps(x, y, a),
-        float(np.max(np.where(both, distance, 0.0), initial=0.0)),
-        float(np.max(relative, initial=0.0)),
+        *largest,
         bound_a,
         bound_b,
         one_sided,
     )
+
+
+def _blocks(shape: tuple[int, ...]) -> list[tuple[Any, ...]]:
+    """Parts of an array along its first axis, small enough for temporaries to stay in the cache."""
+    if not shape or not all(shape):
+        return [(...,)]
+    rows = max(1, _BLOCK * shape[0] // math.prod(shape))
+    return [(slice(lo, lo + rows),) for lo in range(0, shape[0], rows)]
+
+
+def _distances(x: Array, y: Array, bound: Array, dt: DType) -> tuple[Array, Array, tuple[float, float, float]]:
+    """(excess, one-sided lanes, (largest distance in ulp, absolute, relative))."""
+    wide_x, wide_y = x.astype(np.float64), y.astype(np.float64)
+    with np.errstate(all="ignore"):
+        distance = np.abs(wide_x - wide_y) if dt.is_float else (x != y) * np.maximum(np.abs(wide_x - wide_y), 1)
+        both = np.isfinite(wide_x) & np.isfinite(wide_y)
+        excess = np.where(both, distance - bound, 0.0)
+        excess = np.where(np.isfinite(excess), np.maximum(excess, 0.0), 0.0)
+        relative = np.where(both & (distance > 0), distance / np.maximum(np.abs(wide_x), np.abs(wide_y)), 0.0)
+        one_sided = np.isfinite(wide_x) != np.isfinite(wide_y)
+    absolute = float(np.max(np.where(both, distance, 0.0), initial=0.0))
+    return excess, one_sided, (_ulps(x, y, dt), absolute, float(np.max(relative, initial=0.0)))
 
 
 def same_kind(x: Array, y: Array) -> Array:
@@ -96,13 +117,13 @@ def same_kind(x: Array, y: Array) -> Array:
         return (np.isfinite(x) & np.isfinite(y)) | (np.isnan(x) & np.isnan(y)) | (x == y)
 
 
-def _ulps(x: Array, y: Array, lanes: Lanes) -> float:
+def _ulps(x: Array, y: Array, dt: DType) -> float:
     if not x.size:
         return 0.0
-    if not lanes.dtype.is_float:
+    if not dt.is_float:
         return float((x != y).any())
-    distance = ulp_distance(np.ascontiguousarray(x), np.ascontiguousarray(y), lanes.dtype.name)
-    same = same_bits(np.ascontiguousarray(x), np.ascontiguousarray(y), lanes.dtype.name)
+    distance = ulp_distance(np.ascontiguousarray(x), np.ascontiguousarray(y), dt.name)
+    same = same_bits(np.ascontiguousarray(x), np.ascontiguousarray(y), dt.name)
     finite = np.isfinite(x.astype(np.float64)) & np.isfinite(y.astype(np.float64))
     return float(np.max(np.where(finite & ~same, distance, 0), initial=0))
 
