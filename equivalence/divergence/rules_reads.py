@@ -135,8 +135,7 @@ def _forward(c: Context, flags: np.ndarray) -> np.ndarray:
 
 def overwritten(c: Context) -> Explanation | None:
     """The missing terms were computed, and then replaced instead of added to."""
-    first = c.first_b()
-    if not c.missing or first is None:
+    if not c.missing:
         return None
     tainted = _forward(c, _in_b(c))
     store = _lost_store(c, tainted)

@@ -89,11 +89,14 @@ def _neutral(node: Node, lane: Node) -> bool:
 
 
 def _padding(c: Context, node: Node, lane: Node, padded: np.ndarray) -> Explanation:
+    """The load is to blame where its own filling is no neutral element, else the step that made it none."""
     taken = f"the {number(lane.value)} that stands in masked-off lanes"
     what = f"B's {words(node)} takes in {taken}; A uses the elements alone"
-    accumulates = node.name in ("reduce", "dot", "scan")
-    load = next((n for n in nodes(c.b, padded) if n.name == "load"), lane)
-    return said("padding" if accumulates else "mask", near(c, node), load.span if accumulates else node.span, what)
+    if node.name not in ("reduce", "dot", "scan"):
+        return said("mask", near(c, node), node.span, what)
+    own = next((n for n in lane.chain() if n.name == "load"), None)
+    made = own or next((n for n in nodes(c.b, padded) if n.name != "load" and n.number <= lane.number), lane)
+    return said("mask" if own is None else "padding", near(c, node), made.span, what)
 
 
 def first_value(c: Context) -> Explanation | None:
