@@ -56,6 +56,7 @@ def explain(
 ) -> Explanation:
     """The earliest place where B parts from A, for the given output element or one that shows it simplest."""
     pair = _Pair(program_a, program_b, inputs_a, inputs_b, level_wanted, seed)
+    pair = _telling(pair, inputs_a, inputs_b, level_wanted, seed)
     found = rules_outputs.explain(pair.a, pair.b)
     if found is not None:
         return found
@@ -64,6 +65,30 @@ def explain(
         return said("other", None, None, "no output differs at these inputs")
     rules = BY_VALUE if context.by_value else BY_WORD
     return next((e for e in (rule(context) for rule in rules) if e is not None), _fallback(context))
+
+
+def _telling(pair: _Pair, inputs_a: Inputs, inputs_b: Inputs, wanted: Wanted, seed: int) -> _Pair:
+    """The pair at inputs without repeated values, if it differs there too: zeros and ones are equal by chance."""
+    if not pair.by_value or not any(map(_repeats, [*inputs_a.values(), *inputs_b.values()])):
+        return pair
+    other = _Pair(pair.a.program, pair.b.program, _spread(inputs_a, seed), _spread(inputs_b, seed), wanted, seed)
+    return other if other.differs() else pair
+
+
+def _repeats(x: np.ndarray) -> bool:
+    return x.dtype.kind not in "iub" and x.size > 4 and 2 * np.unique(x.astype(np.float64)).size < x.size
+
+
+def _spread(inputs: Inputs, seed: int) -> dict[str, np.ndarray]:
+    """Repeated values moved apart by a quarter of the largest; inputs that were nowhere negative stay so."""
+    rng = np.random.default_rng(seed)
+    spread = {}
+    for name, x in inputs.items():
+        wide = x.astype(np.float64)
+        noise = 0.25 * (np.max(np.abs(wide), initial=0) or 1.0) * rng.standard_normal(x.shape)
+        moved = wide + (np.abs(noise) if (wide >= 0).all() and wide.any() else noise)
+        spread[name] = moved.astype(x.dtype) if _repeats(x) else x
+    return spread
 
 
 def _fallback(c: Context) -> Explanation:
@@ -91,11 +116,17 @@ class _Pair:
         for gap in (self._value_gap, self._word_gap) if self.by_value else (self._word_gap,):
             for position, name, a, b in pairs:
                 if index in (None, position):
-                    chosen = [element] if element is not None else self._differing(a, b, gap(a, b))
+                    chosen = self._differing(a, b, gap(a, b))
+                    chosen += [tuple(element)] if element is not None and chosen else []
                     contexts = [self._at(name, a, b, tuple(e), position) for e in chosen]
                     if contexts:
                         return min(contexts, key=_distance)
         return None
+
+    def differs(self) -> bool:
+        """Whether some output differs by value."""
+        both = zip(self.a.outputs.values(), self.b.outputs.values(), strict=False)
+        return any(self._differing(a, b, self._value_gap(a, b)) for a, b in both)
 
     # -- which element ---------------------------------------------------------------------------------------------
 

@@ -146,7 +146,8 @@ def overwritten(c: Context) -> Explanation | None:
         if _lost_turn(c, node, tainted):
             first_turn = _first_turn(c.b.trace, node.op)
             if first_turn is not None:
-                what = f"B starts the sum afresh in every turn, so {c.missing[0].element()} is lost: {about(first_turn.span)}"
+                lost = c.missing[0].element()
+                what = f"B starts the sum afresh in every turn, so {lost} is lost: {about(first_turn.span)}"
                 return said("accumulator", same_in_a(c, node), first_turn.span, what)
             what = (
                 f"B's {words(node)} replaces what the turn before left, so {c.missing[0].element()} is lost; A adds up"

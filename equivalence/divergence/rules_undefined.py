@@ -19,7 +19,7 @@ from lowering.ir.program import Op
 def unwritten(c: Context) -> Explanation | None:
     """The output element is a lane that nothing ever wrote."""
     node = c.root_b.source()
-    if node.name != "undefined":
+    if node.name != "undefined" or any(n.name == "load" for n in c.root_b.chain()):
         return None
     launch = _writing_launch(c)
     span = launch.span if launch is not None else node.span

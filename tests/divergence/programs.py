@@ -43,7 +43,14 @@ def tensors(file: str, build: Build, shapes: dict[str, tuple[DType, tuple[int, .
 
 
 def kernel(
-    file: str, build: Callable[..., None], n: int, out: int, *, grid: int = 1, scalars: Sequence[Any] = (), clear: bool = False
+    file: str,
+    build: Callable[..., None],
+    n: int,
+    out: int,
+    *,
+    grid: int = 1,
+    scalars: Sequence[Any] = (),
+    clear: bool = False,
 ) -> Program:
     """One launch of build(builder, x pointer, out pointer, *scalars) over x: f32[n] -> f32[out]."""
     b = Lines(file)

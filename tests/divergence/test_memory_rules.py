@@ -1,4 +1,4 @@
-"""Rules about which elements reach the result, on one-dimensional kernels: where each speaks, and where it is silent."""
+"""Rules about which elements reach the result, on one-dimensional kernels: where each speaks and where not."""
 
 from __future__ import annotations
 
@@ -26,12 +26,26 @@ def copies(*, grid: int, shift: int = 0, bound: int = N, pred: str = "lt", low: 
         index = b("add", b.broadcast(start, (BLOCK,)), b.index((BLOCK,), 0, I32))
         inside = b.cmp(pred, index, b.like(bound, index))
         place = b("add", index, b.like(shift, index))
-        store(b, out, index, load(b, x, place, b("and", inside, b.cmp("ge", place, b.like(low, place))), 0.0), b.cmp("lt", index, b.like(N, index)))
+        store(
+            b,
+            out,
+            index,
+            load(b, x, place, b("and", inside, b.cmp("ge", place, b.like(low, place))), 0.0),
+            b.cmp("lt", index, b.like(N, index)),
+        )
 
     return kernel("b.py", build, N, N, grid=grid)
 
 
-def total(file: str = "b.py", other: float | None = 0.0, combine: str = "add", *, centre: bool = False, pred: str = "lt", bound: int = N) -> Program:
+def total(
+    file: str = "b.py",
+    other: float | None = 0.0,
+    combine: str = "add",
+    *,
+    centre: bool = False,
+    pred: str = "lt",
+    bound: int = N,
+) -> Program:
     """out[0] = the sum of x[0:13], padded to 16; of (x - 1)^2 when ``centre``."""
 
     def build(b: Builder, x: Value, out: Value, *_: Value) -> None:
@@ -85,7 +99,9 @@ def shifted() -> Program:
 def padded(clear: bool) -> Program:
     def build(b: Builder, x: Value) -> Value:
         filling = b.constant(0.0, F32) if clear else b("undefined", to="f32")
-        return b.reshape(b("reduce", b("pad", x, filling, low=(0,), high=(3,), interior=(0,)), axis=0, combine="add"), (1,))
+        return b.reshape(
+            b("reduce", b("pad", x, filling, low=(0,), high=(3,), interior=(0,)), axis=0, combine="add"), (1,)
+        )
 
     return tensors("b.py", build, {"x": (F32, (N,))})
 
@@ -93,22 +109,42 @@ def padded(clear: bool) -> Program:
 Case = tuple[Callable[..., Any], Program, Program, str, str]
 SPEAKS: dict[str, Case] = {
     "unwritten": (rules_undefined.unwritten, identity(), copies(grid=1), "missing-term", "grid (1, 1, 1)"),
-    "uninitialised": (rules_undefined.uninitialised, reference(), chunks(N, atomic=True, clear=False), "other", "never cleared"),
+    "uninitialised": (
+        rules_undefined.uninitialised,
+        reference(),
+        chunks(N, atomic=True, clear=False),
+        "other",
+        "never cleared",
+    ),
     "masked undefined": (rules_undefined.masked_undefined, reference(), total(other=None), "mask", "no value"),
     "padding undefined": (rules_undefined.undefined_padding, reference(), padded(False), "padding", "padding"),
-    "too much": (rules_reads.too_much, copies(grid=2, bound=N - 1), copies(grid=2, bound=N - 1, pred="le"), "mask", "x[12]"),
+    "too much": (
+        rules_reads.too_much,
+        copies(grid=2, bound=N - 1),
+        copies(grid=2, bound=N - 1, pred="le"),
+        "mask",
+        "x[12]",
+    ),
     "out of bounds": (rules_reads.too_much, reference(), total(pred="le"), "mask", "outside its buffer"),
     "overwritten": (rules_reads.overwritten, reference(), chunks(N, plain=True), "accumulator", "overwritten"),
     "loop": (rules_reads.never_reached, reference(), chunks(N // 4 * 4), "missing-term", "x[12]"),
     "index": (rules_reads.wrong_index, copies(grid=2), copies(grid=2, shift=1), "index", "where A reads"),
     "neutral": (rules_values.padding_values, reference("min"), total(other=-9.0, combine="min"), "padding", "-9"),
     "padding": (rules_values.padding_values, reference(centre=True), total(centre=True), "mask", "masked-off"),
-}  # fmt: skip
+}
 SILENT = {
-    "unwritten": "index", "uninitialised": "masked undefined", "masked undefined": "uninitialised", "padding undefined": "masked undefined",
-    "too much": "index", "out of bounds": "loop", "overwritten": "loop", "loop": "overwritten", "index": "too much",
-    "neutral": "loop", "padding": "index",
-}  # fmt: skip
+    "unwritten": "index",
+    "uninitialised": "masked undefined",
+    "masked undefined": "uninitialised",
+    "padding undefined": "masked undefined",
+    "too much": "index",
+    "out of bounds": "loop",
+    "overwritten": "loop",
+    "loop": "overwritten",
+    "index": "too much",
+    "neutral": "loop",
+    "padding": "index",
+}
 
 
 @pytest.mark.parametrize("name", SPEAKS)

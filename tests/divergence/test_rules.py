@@ -33,8 +33,11 @@ class Pair:
     def context(self) -> Any:
         shapes = self.shapes or X
         rng = np.random.default_rng(3)
+        normal = rng.standard_normal
         made = {
-            name: (self.scale * rng.standard_normal(shape) if dt.is_float else rng.integers(-9, 9, shape)).astype(dt.numpy)
+            name: (self.scale * rng.standard_normal(shape) if dt.is_float else rng.integers(-9, 9, shape)).astype(
+                dt.numpy
+            )
             for name, (dt, shape) in shapes.items()
         }
         a, b = tensors("a.py", self.a, shapes), tensors("b.py", self.b, shapes)
@@ -181,10 +184,18 @@ SPEAKS: dict[str, tuple[Any, Pair]] = {
     "eps place": (rules_values.eps_place, Pair(eps_outside, plus(1e-3), 4, "eps", scale=1e-2, words="sqrt")),
     "one-sided eps": (
         rules_values.extra_eps,
-        Pair(lambda b, x, y: b("math", x, fn="exp"), lambda b, x, y: b("add", b("math", x, fn="exp"), b.like(3e-3, x)), 3, "eps"),
+        Pair(
+            lambda b, x, y: b("math", x, fn="exp"),
+            lambda b, x, y: b("add", b("math", x, fn="exp"), b.like(3e-3, x)),
+            3,
+            "eps",
+        ),
     ),
     "count": (rules_values.counted, Pair(kept_mean(True), kept_mean(False), 10, "mask", shapes=LABELS)),
-    "start": (rules_values.first_value, Pair(lambda b, x, y: row_sum(b, x), start_at(0.5), 1, "accumulator", words="0.5")),
+    "start": (
+        rules_values.first_value,
+        Pair(lambda b, x, y: row_sum(b, x), start_at(0.5), 1, "accumulator", words="0.5"),
+    ),
     "nan": (
         rules_values.born_not_finite,
         Pair(lambda b, x, y: x, lambda b, x, y: b("sub", b("add", x, b.like(np.inf, x)), b.like(np.inf, x)), 4, "nan"),
@@ -198,7 +209,9 @@ SPEAKS: dict[str, tuple[Any, Pair]] = {
         Pair(
             lambda b, x, y: b("div", x, b.like(8, x), rounding="floor"),
             lambda b, x, y: b("div", x, b.like(8, x), rounding="trunc"),
-            2, "function", shapes=INTS,
+            2,
+            "function",
+            shapes=INTS,
         ),
     ),
     "function": (rules_steps.other_function, Pair(gelu("erf", 0.7071), gelu("tanh", 0.83), 3, "function", words="erf")),
@@ -208,14 +221,19 @@ SPEAKS: dict[str, tuple[Any, Pair]] = {
     ),
     "ties": (rules_steps.ties, Pair(largest(True), largest(False), 8, "order")),
     "rounds first": (rules_steps.casts, Pair(to_i8("floor"), to_i8(), 2, "cast", words="rounds")),
-    "clamps first": (rules_steps.casts, Pair(to_i8("floor", "clamp"), to_i8("floor"), 4, "cast", scale=40.0, words="clamps")),
+    "clamps first": (
+        rules_steps.casts,
+        Pair(to_i8("floor", "clamp"), to_i8("floor"), 4, "cast", scale=40.0, words="clamps"),
+    ),
     "swapped": (rules_steps.swapped, Pair(lambda b, x, y: b("sub", x, y), lambda b, x, y: b("sub", y, x), 1, "order")),
     "moved": (rules_steps.moved_step, Pair(decay(False), decay(True), 2, "order")),
     "other part": (rules_steps.other_operand, Pair(gate(True), gate(False), 2, "index")),
     "carry": (rules_steps.unscaled_carry, Pair(softmax_loop(True), softmax_loop(False), 18, "missing-term")),
     "step": (
         rules_steps.missing_step,
-        Pair(lambda b, x, y: b("mul", x, b("add", y, b.like(1.0, y))), lambda b, x, y: b("mul", x, y), 1, "missing-term"),
+        Pair(
+            lambda b, x, y: b("mul", x, b("add", y, b.like(1.0, y))), lambda b, x, y: b("mul", x, y), 1, "missing-term"
+        ),
     ),
     "nothing": (
         rules_steps.missing_step,
@@ -224,23 +242,55 @@ SPEAKS: dict[str, tuple[Any, Pair]] = {
     "implementation": (
         rules_steps.implementations,
         Pair(
-            lambda b, x, y: b("math", x, fn="exp", impl="cuda"), lambda b, x, y: b("math", x, fn="exp", impl="xla"),
-            1, "function", level="exact", words="xla",
+            lambda b, x, y: b("math", x, fn="exp", impl="cuda"),
+            lambda b, x, y: b("math", x, fn="exp", impl="xla"),
+            1,
+            "function",
+            level="exact",
+            words="xla",
         ),
     ),
-    "rounding": (rules_rounding.rounding, Pair(summed(F32), summed(F32, BF16), 2, "cast", level="reassociated", words="bfloat16")),
-    "accumulator": (rules_rounding.accumulators, Pair(summed(F32), summed(F16), 1, "accumulator", shapes=HALF, level="reassociated")),
-    "order": (rules_rounding.orders, Pair(lambda b, x, y: row_sum(b, x), two_blocks, 3, "order", level="exact", words="5 terms")),
-}  # fmt: skip
+    "rounding": (
+        rules_rounding.rounding,
+        Pair(summed(F32), summed(F32, BF16), 2, "cast", level="reassociated", words="bfloat16"),
+    ),
+    "accumulator": (
+        rules_rounding.accumulators,
+        Pair(summed(F32), summed(F16), 1, "accumulator", shapes=HALF, level="reassociated"),
+    ),
+    "order": (
+        rules_rounding.orders,
+        Pair(lambda b, x, y: row_sum(b, x), two_blocks, 3, "order", level="exact", words="5 terms"),
+    ),
+}
 
 #: Rule -> a pair of SPEAKS that another rule explains.
 SILENT = {
-    "constant": "moved", "eps": "eps place", "eps place": "eps", "one-sided eps": "eps", "count": "constant", "start": "order",
-    "nan": "constant", "overflow": "constant", "flavour": "operation", "function": "constant", "operation": "swapped",
-    "ties": "swapped", "rounds first": "constant", "clamps first": "step", "swapped": "operation", "moved": "constant",
-    "other part": "constant", "carry": "start", "step": "constant", "nothing": "swapped", "implementation": "order",
-    "rounding": "order", "accumulator": "order", "order": "constant",
-}  # fmt: skip
+    "constant": "moved",
+    "eps": "eps place",
+    "eps place": "eps",
+    "one-sided eps": "eps",
+    "count": "constant",
+    "start": "order",
+    "nan": "constant",
+    "overflow": "constant",
+    "flavour": "operation",
+    "function": "constant",
+    "operation": "swapped",
+    "ties": "swapped",
+    "rounds first": "constant",
+    "clamps first": "step",
+    "swapped": "operation",
+    "moved": "constant",
+    "other part": "constant",
+    "carry": "start",
+    "step": "constant",
+    "nothing": "swapped",
+    "implementation": "order",
+    "rounding": "order",
+    "accumulator": "order",
+    "order": "constant",
+}
 
 
 @pytest.mark.parametrize("name", SPEAKS)
