@@ -1,6 +1,6 @@
 """The mutation run: captured programs in, a table of operator by verdict out, and every survivor that should not be.
 
-``python -m tests.mutation [--per-program N] [--seed N] [--workers N] [--captured DIR] [--only NAME ...]``
+``python -m tests.mutation [--per-program N] [--seed N] [--seconds S] [--captured DIR] [--only NAME ...]``
 Exit code 1 when a bar is broken: a non-equivalent survivor at bitwise, reassociated or real certified, more than 1 % at
 real evidence, or a crash.
 """
@@ -37,6 +37,7 @@ class Task:
     count: int
     seed: int
     only: frozenset[str] = frozenset()
+    seconds: float = 60.0  # after which no more mutants are drawn, once there are three
 
 
 def trials(task: Task, judge: JudgeFn = real_judge) -> Iterator[Trial]:
@@ -44,7 +45,10 @@ def trials(task: Task, judge: JudgeFn = real_judge) -> Iterator[Trial]:
     original = parse_program(task.kir)
     oracle = Oracle(original, task.inputs, task.seed)
     rng = np.random.default_rng([task.seed, *task.name.encode()])
-    for mutant in draw(original, task.count, rng, task.only):
+    start = time.monotonic()
+    for number, mutant in enumerate(draw(original, task.count, rng, task.only)):
+        if number > 2 and time.monotonic() - start > task.seconds:
+            return
         yield trial(task.name, original, mutant, oracle, judge, task.seed)
 
 
@@ -88,13 +92,14 @@ def tasks(given: argparse.Namespace, directory: Path) -> Iterator[Task]:
     for name, program, inputs in originals(directory, given.captured is not None):
         if not given.only or any(wanted in name for wanted in given.only):
             only = frozenset(given.operator)
-            yield Task(name, print_program(program), inputs, given.per_program, given.seed, only)
+            yield Task(name, print_program(program), inputs, given.per_program, given.seed, only, given.seconds)
 
 
 def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=__doc__)
     parser.add_argument("--per-program", type=int, default=12, help="mutants drawn from each program")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seconds", type=float, default=60.0, help="spent on one program, about")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--captured", type=Path, help="exchanges of an earlier capture, instead of capturing")
     parser.add_argument("--only", nargs="*", default=[], help="programs whose names contain one of these")
@@ -110,7 +115,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         directory = given.captured or Path(temporary)
         context = multiprocessing.get_context("spawn")
         with context.Pool(given.workers) as pool:
-            for found in pool.imap_unordered(_work, tasks(given, directory)):
+            chosen = list(tasks(given, directory))
+            order = np.random.default_rng(given.seed).permutation(len(chosen))
+            for found in pool.imap_unordered(_work, [chosen[i] for i in order]):
                 for one in found:
                     summary.add(one)
                     if given.log:

@@ -35,6 +35,7 @@ class Settings:
     special: str = "ignore"
     tolerance: tuple[float, float] | None = None
     timeout: float = 60.0
+    target: str | None = None  # masked-off lanes are undefined, as they are to the oracle
 
 
 class Terse(Judge):

@@ -134,6 +134,8 @@ def run(program: Program, arithmetic: Arithmetic, arrays: dict[str, Array], fill
 def difference(a: list[Array], b: list[Array], arithmetic: Arithmetic, largest: float) -> str | None:
     """The first lane that differs, in words."""
     for number, (x, y) in enumerate(zip(a, b, strict=True)):
+        if x.shape != y.shape:
+            return f"output {number} has shape {x.shape} against {y.shape}"
         apart = lanes_apart(x, y, arithmetic, largest)
         if apart.any():
             at = tuple(int(i) for i in np.unravel_index(int(np.argmax(apart)), apart.shape))
