@@ -39,6 +39,8 @@ class Captured:
     outputs: list[tuple[str, str, tuple[int, ...]]]  # (name, dtype, shape)
     kernels: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    configurations: dict[int, str] = field(default_factory=dict)  # KIR under the other autotune configurations
+    broken_configurations: dict[int, str] = field(default_factory=dict)  # those that do not lower or run: why
     checks_shapes: bool = True  # False for hand-written kernels: they run at shapes they are not meant for
     sources: dict[str, str] = field(default_factory=dict)  # 'ttir', 'aten', 'stablehlo': for `irverify lower`
 

@@ -113,7 +113,7 @@ class TorchAdapter:
         captured = captured_trace(trace)
         if not self.checked_configurations and config is None:
             self.checked_configurations = True
-            captured.notes += self._other_configurations(function, bound, trace.configurations)
+            self._other_configurations(captured, function, bound, trace.configurations)
         return captured
 
     def _trace(self, function: Callable[..., Any], bound: Bound, config: int | None) -> HostTrace:
@@ -126,15 +126,15 @@ class TorchAdapter:
             function, arguments, backward=self.options.backward, read_back=read_back, autotune_config=config
         )
 
-    def _other_configurations(self, function: Any, bound: Bound, counts: dict[str, int]) -> Iterator[str]:
-        """Every configuration must lower; one that does not is reported, not compared."""
+    def _other_configurations(self, captured: Captured, function: Any, bound: Bound, counts: dict[str, int]) -> None:
+        """Every configuration must lower and give the same result: the parent compares them with the first."""
         for number in range(1, min(max(counts.values(), default=1), MAX_CONFIGURATIONS)):
             try:
-                captured_trace(self._trace(function, bound, number))
+                captured.configurations[number] = captured_trace(self._trace(function, bound, number)).kir
             except IrverifyError as error:
-                yield f"autotune configuration {number} does not lower: {error}"
+                captured.broken_configurations[number] = f"does not lower: {error}"
             except Exception as error:
-                yield f"autotune configuration {number} does not run: {type(error).__name__}: {error}"
+                captured.broken_configurations[number] = f"does not run: {type(error).__name__}: {error}"
 
 
 def _inner(tensor: Any) -> Any:

@@ -13,9 +13,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from equivalence.verdicts import Level, Report, Subject, Verdict
-from irverify import __version__, sandbox
+from equivalence.verdicts import Finding, Level, Report, ShapeResult, Subject, Verdict
+from irverify import __version__, configurations, sandbox
 from irverify.collect import Collected, collect
 from irverify.exchange import POLL_SECONDS, Exchange
 from irverify.exits import exit_code_of
@@ -24,6 +25,7 @@ from irverify.options import CompareOptions
 from irverify.prepare import Prepared, prepare
 from irverify.subjects import Side
 from lowering.errors import Unsupported, UsageError
+from lowering.ir.program import Program
 
 Progress = Callable[[str], None]
 
@@ -74,6 +76,8 @@ def _run(prepared: Prepared, options: CompareOptions, exchange: Exchange, progre
     report.timings = {"capture": captured - start, "judge": time.monotonic() - captured, **report.timings}
     report.assumptions = list(dict.fromkeys([*report.assumptions, *collected.notes, *notes]))
     report.shapes += collected.skipped
+    report.findings += _specialised(collected.skipped)
+    report.findings += configurations.findings(exchange, files, lambda a, b, x: _judge([a], [b], [x], options))
     report.subjects = _subjects(prepared, collected)
     return report
 
@@ -85,17 +89,29 @@ def _warm_judge() -> None:
 
 
 def judged(collected: Collected, options: CompareOptions) -> Report:
-    """The only call into the judge."""
-    from equivalence.judge import judge
-
+    """The verdict on what was collected."""
     variants = collected.variants
     programs_a, programs_b = [v.program_a for v in variants], [v.program_b for v in variants]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # overflow and NaN are what special values are about
-        report = judge(programs_a, programs_b, [v.inputs for v in variants], options)
+    report = _judge(programs_a, programs_b, [v.inputs for v in variants], options)
     for shape, variant in zip(report.shapes, variants):
         shape.note = shape.note or variant.label
     return report
+
+
+def _judge(
+    a: Sequence[Program], b: Sequence[Program], inputs: Sequence[dict[str, Any]], options: CompareOptions
+) -> Report:
+    """The only call into the judge."""
+    from equivalence.judge import judge
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # overflow and NaN are what special values are about
+        return judge(a, b, inputs, options)
+
+
+def _specialised(skipped: Sequence[ShapeResult]) -> list[Finding]:
+    """Shapes at which only one side runs: scope, not a difference."""
+    return [Finding("specialised-shape", s.note, None, "note") for s in skipped if "specialised" in s.note]
 
 
 def supervise(

@@ -179,6 +179,8 @@ class SideRun:
         self.exchange.publish_text(f"{name}.kir", captured.kir)
         for kind, text in captured.sources.items():
             self.exchange.publish_text(f"{name}.{kind}", text)
+        for number, kir in captured.configurations.items():
+            self.exchange.publish_text(f"{name}.c{number}.kir", kir)
         outputs = [[output, dtype, list(shape)] for output, dtype, shape in captured.outputs]
         self.exchange.publish(
             name,
@@ -189,6 +191,8 @@ class SideRun:
                 "kernels": captured.kernels,
                 "notes": captured.notes,
                 "sources": sorted(captured.sources),
+                "configurations": sorted(captured.configurations),
+                "broken_configurations": [[n, why] for n, why in captured.broken_configurations.items()],
             },
         )
 

@@ -148,7 +148,7 @@ class Judge:
     # -- evidence ------------------------------------------------------------------------------------------------
 
     def deep_runs(self) -> None:
-        """Every set of shapes once under the fingerprints, the bounds and `depends`."""
+        """Every set of shapes once under the fingerprints, the bounds and `depends`; one that cannot run is left out."""
         for number, pair in enumerate(self.pairs):
             if number and self.late():
                 self.shapes.append(ShapeResult(self.shape_of(pair), Level.UNDECIDED, "not run: out of time"))
@@ -160,14 +160,16 @@ class Judge:
                 if number == 0:
                     raise
                 self.shapes.append(ShapeResult(self.shape_of(pair), Level.UNDECIDED, "the evaluator cannot run it"))
+                self.pairs = [kept for kept in self.pairs if kept is not pair]
                 continue
             self.deep_run(number, pair, run, hashes)
 
     def deep_run(self, number: int, pair: Pair, run: PairRun, hashes: Sequence[Any]) -> None:
         poisoned, seen = False, []
         failures = sum(len(e.failures) for e in self.evidence)
+        label = "given" if number == 0 else f"random {in_words(self.shape_of(pair))}"
         for evidence, (_, a, b) in zip(self.evidence, run.outputs(), strict=True):
-            seen.append(evidence.add_deep(run, "given" if number == 0 else "random", a, b).equal_words)
+            seen.append(evidence.add_deep(run, label, a, b).equal_words)
             poisoned |= evidence.undefined_a or evidence.undefined_b
             if number == 0:
                 self.given_bounds(evidence, pair, a, b)
@@ -254,7 +256,10 @@ class Judge:
             if self.late():
                 self.checks.append(Check("differential tests", None, "stopped: out of time"))
                 return
-            run = self.runner.run(pair, [Depends(), self.error(pair)], arrays)
+            try:
+                run = self.runner.run(pair, [Depends(), self.error(pair)], arrays)
+            except Unsupported:  # a loop that these inputs do not end, say
+                continue
             if not run.on_path:
                 continue
             for evidence, (_, a, b) in zip(self.evidence, run.outputs(), strict=True):
@@ -326,6 +331,11 @@ class Judge:
     @staticmethod
     def shape_of(pair: Pair) -> dict[str, tuple[int, ...]]:
         return {name: x.shape for name, x in pair.inputs.items() if not name.startswith("weight:")}
+
+
+def in_words(shapes: Mapping[str, tuple[int, ...]]) -> str:
+    """'x[64,96], y[96]'."""
+    return ", ".join(f"{name}[{','.join(map(str, shape))}]" for name, shape in shapes.items())
 
 
 def masked_loads_are_zero(options: Options) -> bool:

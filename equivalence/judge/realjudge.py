@@ -98,8 +98,9 @@ def _steer(judge: Judge, pair: Pair, reals: list[Real]) -> list[tuple[Span, str]
             _compare(judge, pair, reals, arrays)
 
     def outputs() -> list[Lanes]:
+        """Those that a choice can move: an index has no planes."""
         done = _evaluate(judge, pair, real, pair.inputs)
-        return [lanes for _, a, b in done.outputs() for lanes in (a, b)]
+        return [lanes for _, a, b in done.outputs() for lanes in (a, b) if lanes.planes is not None]
 
     if real.unseen():
         dismiss(real, outputs)

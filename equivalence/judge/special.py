@@ -16,6 +16,7 @@ from equivalence.judge.inputs import dtype_of, is_float
 from equivalence.judge.runs import Pair, Runner
 from equivalence.numerics.formats import format_of
 from equivalence.verdicts import SpecialValue
+from lowering.errors import Unsupported
 
 Arrays = dict[str, np.ndarray]
 
@@ -50,7 +51,10 @@ def differences(pair: Pair, runner: Runner, error: Error) -> list[SpecialValue]:
     """Rows where the two sides give different special values, or values further apart than both bounds."""
     rows: list[SpecialValue] = []
     for words, inputs in planted(pair.inputs):
-        run = runner.run(pair, [Depends(), error], inputs)
+        try:
+            run = runner.run(pair, [Depends(), error], inputs)
+        except Unsupported:
+            continue
         if not run.on_path:
             continue
         for name, a, b in run.outputs():
