@@ -12,6 +12,8 @@ from equivalence.evaluator.provenance import TOUCHING, region_text, updated_buff
 from lowering.errors import Unsupported
 from lowering.ir.program import Block, Function, Op
 
+MOST_TURNS = 2000  # of a loop that data end: an infinity may keep it going for ever
+
 
 def _per_instance(frame: Frame, lanes: Lanes) -> np.ndarray:
     """A scalar's value in each instance, [1] when uniform among the running ones."""
@@ -84,7 +86,7 @@ def _ragged_for(
 
 @handles("while")
 def while_(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]:
-    outer, carries, passed, entered = frame.active, x, None, False
+    outer, carries, passed, entered, turns = frame.active, x, None, False, 0
     while True:
         condition, *values = _enter(m, frame, op.regions[0], carries)
         if entered:
@@ -98,6 +100,9 @@ def while_(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]:
         )
         if not running.any():
             break
+        turns += 1
+        if turns > MOST_TURNS and condition.taint == FLOAT_DATA:
+            raise Unsupported(f"a loop that these data do not end in {MOST_TURNS} rounds", op.span)
         everyone = running.all()
         frame.active = None if everyone and frame.active is None else running
         new = _enter(m, frame, op.regions[1], values)

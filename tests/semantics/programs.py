@@ -214,7 +214,9 @@ def launched(
         filled = None if init is None else b.constant(init, target.dtype, target.shape)
         buffers.append(_buffer(b, filled, target))
     b.op("launch", buffers, kernel="k", grid=(grid, 1, 1))
-    result = b("read", buffers[0 if inplace else -1], to=target.dtype.name, shape=target.shape, strides=_strides(target))
+    result = b(
+        "read", buffers[0 if inplace else -1], to=target.dtype.name, shape=target.shape, strides=_strides(target)
+    )
     names = [f"x{i}" for i in range(len(args))]
     return Program(b.block, names, [("out0", result)], {"k": kernel}, {"key": f"host {id(body)}"})
 
@@ -232,5 +234,23 @@ def _buffer(b: Builder, value: Value | None, t: TensorType | None = None) -> Val
     return buffer
 
 
-__all__ = ["BOOL", "EQUAL", "F32", "I32", "I64", "Block", "Builder", "Kit", "KernelKit", "Level", "TensorType",
-           "arrays", "judged", "launched", "level", "options", "program", "types_of"]  # fmt: skip
+__all__ = [
+    "BOOL",
+    "EQUAL",
+    "F32",
+    "I32",
+    "I64",
+    "Block",
+    "Builder",
+    "KernelKit",
+    "Kit",
+    "Level",
+    "TensorType",
+    "arrays",
+    "judged",
+    "launched",
+    "level",
+    "options",
+    "program",
+    "types_of",
+]  # fmt: skip

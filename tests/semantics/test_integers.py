@@ -26,7 +26,8 @@ UNPROVED: dict[str, tuple[Body, Body, tuple[str, ...]]] = {
     "|x|": (lambda k, x: k.b("abs", x), lambda k, x: x, (N,)),
     "through i8": (lambda k, x: k.cast(k.cast(x, "i8"), "i32"), lambda k, x: x, (N,)),
     "through f16": (lambda k, x: k.cast(k.cast(x, "f16"), "i32"), lambda k, x: x, (N,)),
-    "i64 through i32 to f32": (lambda k, x: k.cast(k.cast(x, "i32"), "f32"), lambda k, x: k.cast(x, "f32"), ("i64[16]",)),
+    "i64 through i32 to f32": (lambda k, x: k.cast(k.cast(x, "i32"), "f32"),
+                               lambda k, x: k.cast(x, "f32"), ("i64[16]",)),
     "x & 15": (lambda k, x: k.b("and", x, k.lit(15, x)), lambda k, x: x, (N,)),
     "a product that wraps, widened": (lambda k, x: k.cast(k.mul(x, 1 << 27), "i64"),
                                       lambda k, x: k.mul(k.cast(x, "i64"), 1 << 27), (N,)),
@@ -34,7 +35,8 @@ UNPROVED: dict[str, tuple[Body, Body, tuple[str, ...]]] = {
                                          ("i8[3,4]",)),
     "|-128| in i8, widened": (lambda k, x: k.cast(k.b("abs", x), "i32"), lambda k, x: k.b("abs", k.cast(x, "i32")),
                               ("i8[16]",)),
-    "u8 read as i8": (lambda k, x: k.cast(k.b("bitcast", x, to="i8"), "i32"), lambda k, x: k.cast(x, "i32"), ("u8[16]",)),
+    "u8 read as i8": (lambda k, x: k.cast(k.b("bitcast", x, to="i8"), "i32"),
+                      lambda k, x: k.cast(x, "i32"), ("u8[16]",)),
     "an unsigned comparison": (
         lambda k, x: k.cmp("lt", k.b("bitcast", x, to="u32"), 5), lambda k, x: k.cmp("lt", x, 5), (N,)),
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Races, what atomics find, undefined reads (SEMANTICS §7, §8): no schedule that the evaluator happened to run decides."""
+"""Races, what atomics find, undefined reads (SEMANTICS §7, §8): no schedule that happened to be run decides."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 
 from irverify.exits import exit_code_of
 from lowering.errors import Unsupported
-from lowering.ir.program import Program
+from lowering.ir.program import Op, Program, Value
 from tests.semantics.programs import BOOL, EQUAL, F32, Level, arrays, judged, launched, level
 
 V = "f32[8]"
@@ -147,3 +147,21 @@ def test_u_times_zero_is_at_most_equal_under_an_assumption() -> None:
         k.store(out, k.lanes(8), k.b.constant(0.0, F32, (8,)))
 
     assert level(launched(times_zero, V, out=V), launched(zero, V, out=V), V) < Level.BITWISE
+
+
+def twice(read_after: bool) -> Program:
+    """(x, 2x) through one buffer that is doubled in place between two reads; or both reads after it."""
+    program = launched(lambda k, x: k.store(x, k.lanes(8), k.mul(k.load(x, k.lanes(8)), 2.0)), V, out=V, inplace=True)
+    ops = program.body.ops
+    launch = next(i for i, op in enumerate(ops) if op.name == "launch")
+    last = ops[-1]
+    early = Op("read", last.operands, [Value("early", last.result.type)], dict(last.attrs), [], last.span)
+    ops.insert(len(ops) if read_after else launch, early)
+    program.outputs.append(("out1", early.result))
+    return program
+
+
+def test_a_value_read_before_an_update_in_place_keeps_its_value() -> None:
+    assert level(twice(False), lambda k, x: [k.mul(x, 2.0), x], V) is Level.BITWISE
+    assert level(twice(True), lambda k, x: [k.mul(x, 2.0), x], V) is Level.DIFFERENT
+    assert level(twice(False), twice(True), V) is Level.DIFFERENT
