@@ -110,7 +110,7 @@ class Accumulate(Integers):
 
 def _extreme(kind: str, x: Interval, axis: int) -> Interval:
     fn = np.maximum if kind == "max" else np.minimum
-    unsure = np.broadcast_to(x.is_top, x.lo.shape).any(axis)
+    unsure = x.is_top.any(axis)  # of both ends' extents: either may be uniform
     return iv.where(unsure, iv.top(x.lo.ndim - 1), x.map(lambda plane: fn.reduce(plane, axis=axis)))
 
 

@@ -77,7 +77,7 @@ class Oracle:
             for name, arrays, fill, _ in self._runs(IEEE):
                 before = self._original(IEEE, name, arrays, fill)
                 after = run(mutant, IEEE, arrays, fill, False)
-                if after.unbounded > before.unbounded:
+                if after.unbounded != before.unbounded:
                     return True
         except CannotTell:
             return False

@@ -21,6 +21,7 @@ Env = dict[Value, Array]
 Meaning = Callable[["Interpreter", Op, list[Array]], Array | Sequence[Array]]
 MEANINGS: dict[str, Meaning] = {}
 MOST_STEPS = 400_000
+SENTINEL = 1e6  # beyond it a number is a mask rather than something that others cancel against
 
 
 def means(*names: str) -> Callable[[Meaning], Meaning]:
@@ -108,7 +109,8 @@ class Interpreter:
     def measure(self, magnitude: Array) -> None:
         finite = np.isfinite(magnitude)
         self.unbounded += int(finite.size - np.count_nonzero(finite))
-        self.largest = max(self.largest, float(np.max(np.where(finite, magnitude, 0))))
+        usual = finite & (magnitude < SENTINEL)
+        self.largest = max(self.largest, float(np.max(np.where(usual, magnitude, 0))))
 
 
 def _for(m: Interpreter, op: Op, env: Env) -> list[Array]:
