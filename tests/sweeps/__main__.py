@@ -8,8 +8,8 @@ import sys
 from tests.sweeps.pool import run
 from tests.sweeps.row import HEAD, Row, summary
 
-SWEEPS = {"liger": "tests.sweeps.liger:Liger"}
-NAMES = {"liger": "tests.sweeps.liger:names"}
+SWEEPS = {"liger": "tests.sweeps.liger:Liger", "pallas": "tests.sweeps.pallas:Pallas"}
+NAMES = {"liger": "tests.sweeps.liger:names", "pallas": "tests.sweeps.pallas:names"}
 
 
 def names_of(sweep: str) -> list[str]:
