@@ -113,6 +113,33 @@ STEERING: dict[str, Maker] = {
 }
 
 
+OUTSIDE = "outside the given range"
+FEW = 2  # distinct values up to which an input is a mask or a flag: it stays as given
+
+
+def outside(given: Mapping[str, np.ndarray], seed: int, declared: frozenset[str] = frozenset()) -> Arrays | None:
+    """Signs and sizes that the given values do not have, where no range was declared; None when nothing changes.
+
+    A generator's convenience (torch.rand) is no promise: without these a dropped relu would pass.
+    """
+    rng = np.random.default_rng([seed, *OUTSIDE.encode()])
+    made = {name: x if name in declared else _beyond(name, x, rng) for name, x in given.items()}
+    return made if any(made[name] is not given[name] for name in given) else None
+
+
+def _beyond(name: str, x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    if not is_float(x) or not x.size or name.startswith("weight:"):
+        return x
+    values = x.astype(np.float64)
+    if (values.min() < 0 < values.max()) or _is_flag(values):
+        return x
+    return (values * rng.choice([-4.0, 4.0], x.shape)).astype(x.dtype)
+
+
+def _is_flag(values: np.ndarray) -> bool:
+    return values.size > FEW and np.unique(values.reshape(-1)[:64]).size <= FEW
+
+
 def into_domain(made: np.ndarray, given: np.ndarray) -> np.ndarray:
     """``made`` moved into the domain that ``given`` suggests."""
     if not given.size:
@@ -139,6 +166,8 @@ def _one(name: str, key: str, x: np.ndarray, rng: np.random.Generator) -> np.nda
     if not is_float(x) or key.startswith("weight:"):
         return x
     given = x.astype(np.float64)
+    if _is_flag(given):
+        return x
     with np.errstate(all="ignore"):
         return into_domain(STEERING[name](given, rng), given).astype(x.dtype)
 

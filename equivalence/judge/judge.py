@@ -58,6 +58,8 @@ class Options(Protocol):
     def timeout(self) -> float: ...
     @property
     def target(self) -> str | None: ...
+    @property
+    def inputs(self) -> Sequence[Any]: ...
 
 
 def judge(
@@ -149,9 +151,10 @@ class Judge:
 
     def deep_runs(self) -> None:
         """Every set of shapes once under the fingerprints, the bounds and `depends`; one that cannot run is left out."""
-        for number, pair in enumerate(self.pairs):
+        given, *others = self.pairs
+        for number, pair in enumerate([given, *others]):
             if number and self.late():
-                self.shapes.append(ShapeResult(self.shape_of(pair), Level.UNDECIDED, "not run: out of time"))
+                self.uncounted(pair, "not run: out of time")
                 continue
             hashes = [Exact(self.options.seed + number), Reassociated(self.options.seed + number)]
             try:
@@ -266,9 +269,20 @@ class Judge:
                 evidence.add_test(run, name, compare(a, b, ()))
             if name == "zeros and ones":
                 self.guard(guards.zero_one(pair, run))
+        self.test_outside(pair)
         count = self.evidence[0].tests if self.evidence else 0
         failed = any(evidence.witnessed for evidence in self.evidence)
         self.checks.append(Check("differential tests", not failed, f"{count} inputs, values within both bounds"))
+
+    def test_outside(self, pair: Pair) -> None:
+        """Values outside the given range, where none was declared; NaN and infinities are out of scope there."""
+        arrays = inputs.outside(pair.inputs, self.options.seed, scope.declared(self.options.inputs, pair))
+        if arrays is None or self.late():
+            return
+        run = self.runner.run(pair, [Depends(), self.error(pair)], arrays)
+        if run.on_path:
+            for evidence, (_, a, b) in zip(self.evidence, run.outputs(), strict=True):
+                evidence.add_test(run, inputs.OUTSIDE, compare(a, b, ()), one_sided=False)
 
     def guard(self, checks: Sequence[Check]) -> None:
         """A failed check contradicts words that are equal."""

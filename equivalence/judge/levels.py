@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from equivalence.evaluator import Freedoms
+from equivalence.evaluator.freedoms import Choice
 from equivalence.judge.evidence import Evidence
 from equivalence.verdicts import Level, Verdict
 from lowering.errors import UNKNOWN_SPAN, Span
@@ -36,6 +37,9 @@ def level(evidence: Evidence, freedoms: Freedoms, real: RealState) -> Verdict:
     raced = next((c for c in freedoms.of(evidence.freedoms_a | evidence.freedoms_b) if c.kind == "race"), None)
     if raced is not None:
         return Verdict(Level.UNDECIDED, reason=f"a race: {raced.what}", site=raced.span, n_inputs=evidence.tests)
+    host = _host_read(evidence, freedoms)
+    if host is not None:
+        return Verdict(Level.UNDECIDED, reason=f"region: {host.what}", site=host.span, n_inputs=evidence.tests)
     if evidence.undefined_a or evidence.undefined_b:
         side = "both sides" if evidence.undefined_a and evidence.undefined_b else ("A" if evidence.undefined_a else "B")
         return Verdict(Level.UNDECIDED, reason=f"an undefined value may reach {evidence.name} on {side}")
@@ -51,6 +55,13 @@ def _fixed(evidence: Evidence, freedoms: Freedoms) -> bool:
     if evidence.freedoms_a != evidence.freedoms_b:
         return False
     return all(choice.kind not in ("racing", "race") for choice in freedoms.of(evidence.freedoms_a))
+
+
+def _host_read(evidence: Evidence, freedoms: Freedoms) -> Choice | None:
+    """A place where a host looks at data; one line of one file goes on alike on both sides, two sources may not."""
+    sides = [{c for c in freedoms.of(bits) if c.kind == "host"} for bits in (evidence.freedoms_a, evidence.freedoms_b)]
+    unlike = [c for c in sides[0] | sides[1] if c.span is UNKNOWN_SPAN or c not in sides[0] & sides[1]]
+    return min(unlike, key=lambda c: c.key, default=None)
 
 
 def _different(evidence: Evidence) -> Verdict:

@@ -6,10 +6,13 @@ Takes pairs and evidence; gives assumptions and a Divergence.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+from equivalence.judge import undefined
+from equivalence.judge.compare import plane
 from equivalence.judge.evidence import Evidence
 from equivalence.judge.inputs import is_float
-from equivalence.judge.runs import Pair
+from equivalence.judge.runs import Pair, PairRun, Runner
 from equivalence.verdicts import Divergence, Level, Report
 from lowering.errors import IrverifyError
 from lowering.ir.program import Program
@@ -26,6 +29,33 @@ def assumptions(pairs: Sequence[Pair]) -> list[str]:
         lines += [f"{side}: {note}" for note in program.notes]
         lines += [f"{side}: {note}" for kernel in program.kernels.values() for note in kernel.attrs.get("notes", ())]
     return list(dict.fromkeys(lines))
+
+
+def failing(run: PairRun, runner: Runner) -> str:
+    """Which side fails at these shapes, in words: it leaves its buffers, or an output depends on undefined lanes.
+
+    A side that fails at other shapes than the given ones is specialised: a matter of scope (SEMANTICS §9).
+    """
+    for side, outcome in (("A", run.a), ("B", run.b)):
+        outside = next((event for event in outcome.events if event.code == "out-of-bounds"), None)
+        if outside is not None:
+            return f"{side} fails: {outside.what} at {outside.span}"
+    poisoned = any(plane(x, "poison").any() for _, a, b in run.outputs() for x in (a, b))
+    for sides in undefined.influence(run, runner, "random").values() if poisoned else ():
+        return f"{next(iter(sides)).upper()} leaves part of an output undefined"
+    return ""
+
+
+def declared(specs: Sequence[Any], pair: Pair) -> frozenset[str]:
+    """Inputs whose range the user wrote down ('f32[9] in [0,1)'), by position or as name=spec."""
+    found = set()
+    for position, spec in enumerate(specs):
+        if not isinstance(spec, str) or " in " not in spec:
+            continue
+        head, named, _ = spec.partition("=")
+        names = list(pair.inputs)
+        found.add(head.strip() if named else names[position] if position < len(names) else "")
+    return frozenset(found)
 
 
 def streams_differ(a: set[int], b: set[int]) -> bool:
