@@ -15,6 +15,7 @@ import numpy as np
 from equivalence.judge.judge import Judge
 from equivalence.judge.runs import Pair
 from equivalence.verdicts import Report
+from irverify.options import CompareOptions
 from lowering.errors import InternalError, Unsupported, UsageError
 from lowering.ir.program import Program
 from tests.mutation.mutants import Mutant, diff
@@ -27,17 +28,6 @@ SURVIVES = ("bitwise", "reassociated", "real certified", "real evidence")
 _FLAGGED = ("out-of-bounds", "race")
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What the judge reads of the tool's options."""
-
-    seed: int
-    special: str = "ignore"
-    tolerance: tuple[float, float] | None = None
-    timeout: float = 60.0
-    target: str | None = None  # masked-off lanes are undefined, as they are to the oracle
-
-
 class Terse(Judge):
     """The judge without the explanation, which no verdict depends on."""
 
@@ -46,7 +36,9 @@ class Terse(Judge):
 
 
 def real_judge(a: Program, b: Program, arrays: Arrays, seed: int) -> Report:
-    return Terse([Pair(a, b, dict(arrays))], Settings(seed)).report()
+    # Without a target masked-off lanes are undefined, as they are to the oracle.
+    options = CompareOptions(a="a", b="b", seed=seed, special="ignore", timeout=60.0, target=None)
+    return Terse([Pair(a, b, dict(arrays))], options).report()
 
 
 @dataclass(frozen=True, slots=True)
