@@ -116,9 +116,9 @@ class Channels:
         return x
 
     def completed(self, a: Cell, b: Cell, whole: bool | Array = False) -> tuple[Cell, Cell]:
-        """Fills both operands where they share no channel, and where ``whole`` says that both channels are needed."""
+        """Fills both operands where they share no channel, and w where ``whole`` says that an exp may follow."""
         common = a.mark & b.mark & BOTH
-        need = (common == 0) | ((common != BOTH) & whole)
+        need = (common == 0) | (((common & W) == 0) & whole)
         need = need & a.alive & b.alive
         return (self.filled(a, need), self.filled(b, need)) if need.any() else (a, b)
 

@@ -28,8 +28,9 @@ _OPTIONS = ("num_warps", "num_stages", "num_ctas", "enable_fp_fusion", "default_
             "allowed_dot_input_precisions", "sanitize_overflow", "max_num_imprecise_acc_default", "maxnreg", "arch",
             "launch_cooperative_grid", "supported_fp8_dtypes")  # fmt: skip
 _FP8 = ("fp8e4b15", "fp8e4nv", "fp8e5")
+_REGISTERS, _SHARED = 32, 1024  # a thread's registers, a program's bytes: nothing is compiled, but hosts divide by them
 _METADATA = {
-    "shared": 0, "tmem_size": 0, "global_scratch_size": 0, "global_scratch_align": 1, "profile_scratch_size": 0,
+    "shared": _SHARED, "tmem_size": 0, "global_scratch_size": 0, "global_scratch_align": 1, "profile_scratch_size": 0,
     "profile_scratch_align": 1, "cluster_dims": (1, 1, 1), "tensordesc_meta": None,
 }  # fmt: skip
 
@@ -50,7 +51,7 @@ class TtirBackend(CUDABackend):
         stages["cubin"] = _as_binary
 
     def hash(self) -> str:
-        return f"irverify-ttir-2-{triton.__version__}-{self.target.arch}"
+        return f"irverify-ttir-3-{triton.__version__}-{self.target.arch}"
 
 
 def _as_binary(module: Any, metadata: dict[str, Any]) -> bytes:
@@ -66,7 +67,7 @@ class _Utils:
 
     def load_binary(self, name: str, kernel: bytes, shared: int, device: int) -> tuple[None, bytes, int, int, int]:
         """No module handle: a kernel that is collected after the session must not ask for a driver to unload it."""
-        return None, kernel, 0, 0, 1024
+        return None, kernel, _REGISTERS, 0, 1024
 
     def unload_module(self, module: Any) -> None: ...
 

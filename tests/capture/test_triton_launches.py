@@ -136,6 +136,22 @@ def test_block_pointers(session):
     assert launch.ttir.count("arith.cmpi sge") >= 2 and "i64" in launch.ttir
 
 
+def test_a_host_can_divide_by_what_a_compiled_kernel_uses(session):
+    """The softmax tutorial works out its grid from the kernel's registers and shared memory."""
+    module = session.import_file(SUBJECTS / "vector_add.py")
+    seen = []
+
+    def persistent(x):
+        kernel = module.add_kernel.warmup(x, x, x, x.numel(), BLOCK_SIZE=64, grid=(1,))
+        kernel._init_handles()
+        gpu = torch.cuda.get_device_properties(0)
+        seen.append(min(65536 // (kernel.n_regs * gpu.warp_size), 100000 // kernel.metadata.shared))
+        return module.add(x, x)
+
+    session.capture(persistent, [X])
+    assert seen[0] > 0
+
+
 def test_zero_grid_is_no_launch(session, kernels):
     assert launches(session.capture(kernels.empty_grid, [X])) == []
 

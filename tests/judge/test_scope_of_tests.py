@@ -69,3 +69,35 @@ def test_one_sided_means_finite_on_one_side(a: float, b: float, one_sided: bool)
     run = Runner().run(Pair(constant(a), constant(b), {"x": X}), (), {"x": X})
     _, x, y = run.outputs()[0]
     assert bool(compare(x, y, ()).one_sided.any()) is one_sided
+
+
+def largest_of_the_rest(skip: int, columns: int) -> Program:
+    """The maximum of a row without its first ``skip`` elements."""
+    b = Builder()
+    x = b.value(TensorType(F32, (2, columns)))
+    b.block.args = [x]
+    rest = b("slice", x, start=(0, min(skip, columns)), limit=(2, columns), step=(1, 1))
+    return Program(b.block, ["x"], [("out0", b("reduce", rest, axis=1, combine="max", order="unordered"))])
+
+
+def test_a_shape_that_cannot_be_run_is_left_out_altogether() -> None:
+    programs = [largest_of_the_rest(3, columns) for columns in (5, 3)]
+    report = judge(programs, programs, [{"x": np.ones((2, n), np.float32)} for n in (5, 3)], OPTIONS)
+    assert report.verdict.level is Level.BITWISE
+    assert [shape.level for shape in report.shapes] == [Level.BITWISE, Level.UNDECIDED]
+
+
+def ranks(a_first: bool) -> Program:
+    """Positions of the smaller of two numbers, and an index that no number moves."""
+    b = Builder()
+    x = b.value(TensorType(F32, (3,)))
+    b.block.args = [x]
+    place = b("iota", to="i32", shape=(3,), axis=0)
+    zero = b.like(0.0, x)
+    low = b("min", *((x, zero) if a_first else (zero, x)), nan="number")
+    return Program(b.block, ["x"], [("out0", low), ("out1", place)])
+
+
+def test_outputs_that_are_indices_are_no_obstacle_to_dismissing_choices() -> None:
+    report = judge([ranks(True)], [ranks(False)], [{"x": np.abs(X)}], OPTIONS)
+    assert report.verdict.level is not Level.DIFFERENT
