@@ -132,6 +132,9 @@ def if_(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]:
 @handles("observe")
 def observe(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]:
     m.observe(x[0], op.span)
+    if x[0].taint == FLOAT_DATA:
+        what = "the host follows data; what it does on other data was not captured"
+        m.followed |= m.freedoms.bit("host", f"{op.span}", what, op.span)
     m.reads.append(np.ascontiguousarray(x[0].data).tobytes())
     return []
 

@@ -204,3 +204,13 @@ def test_a_mask_of_constants_is_no_decision() -> None:
     assert keep.any()
     assert level(causal(False), compared, "f32[5,5]") is Level.REASSOCIATED
     assert level(causal(True), compared, "f32[5,5]") is Level.DIFFERENT
+
+
+def test_a_host_that_looks_at_data_was_captured_on_one_way_only() -> None:
+    """`if x.max().item() < 1e4: ... else: ...`: the other way is in neither program."""
+
+    def looked(k, x):
+        k.b.op("observe", [k.b.reshape(k.cmp("lt", k.b("reduce", x, axis=0, combine="max"), 1e4), ())])
+        return k.mul(x, 2.0)
+
+    assert level(looked, looked, V) is Level.UNDECIDED
