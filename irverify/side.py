@@ -18,6 +18,8 @@ from irverify._capture import Adapter, Captured, CaptureOptions, load_adapter
 from irverify.exchange import Exchange
 from irverify.failures import describe
 from irverify.job import Job
+from lowering.capture.jax_trace import UNCOVERED
+from lowering.errors import UsageError
 
 GIVEN = "given"
 
@@ -32,6 +34,7 @@ class SideRun:
     started: float = field(default_factory=time.monotonic)
     module: ModuleType = field(init=False)
     entry: Any = field(init=False)
+    short: set[str] = field(default_factory=set)  # grids that stop short of an operand at the given shape
 
     def run(self) -> None:
         with self.adapter.session():
@@ -153,8 +156,17 @@ class SideRun:
         function, notes = self._function(variant["init"], index)
         bound = loading.bind(function, variant["arguments"], f"{Path(self.job.path).name}:{self.job.entry}")
         captured = self.adapter.capture(function, bound)
+        self._check_coverage(captured.notes, index)
         captured.notes = [*bound.notes, *notes, *captured.notes]
         return captured
+
+    def _check_coverage(self, notes: list[str], index: int) -> None:
+        """A grid that stops short of an array only at other shapes than the given one is not written for those."""
+        short = {note for note in notes if note.startswith(UNCOVERED)}
+        if index == 0:
+            self.short = short
+        elif short - self.short:
+            raise UsageError(f"{min(short - self.short)}: the shape is no multiple of the block")
 
     def _function(self, init: Any, index: int) -> tuple[Any, list[str]]:
         """The entry itself, or the model built from it with the weights that both sides share."""

@@ -162,10 +162,19 @@ class Judge:
             except Unsupported:
                 if number == 0:
                     raise
-                self.shapes.append(ShapeResult(self.shape_of(pair), Level.UNDECIDED, "the evaluator cannot run it"))
-                self.pairs = [kept for kept in self.pairs if kept is not pair]
+                self.uncounted(pair, "the evaluator cannot run it")
+                continue
+            failing = scope.failing(run, self.runner) if number else ""
+            if failing:
+                self.uncounted(pair, f"not counted: {failing}")
+                self.find(Finding("specialised-shape", f"scope: at {in_words(self.shape_of(pair))} {failing}"))
                 continue
             self.deep_run(number, pair, run, hashes)
+
+    def uncounted(self, pair: Pair, why: str) -> None:
+        """A set of shapes that says nothing of the given one."""
+        self.shapes.append(ShapeResult(self.shape_of(pair), Level.UNDECIDED, why))
+        self.pairs = [kept for kept in self.pairs if kept is not pair]
 
     def deep_run(self, number: int, pair: Pair, run: PairRun, hashes: Sequence[Any]) -> None:
         poisoned, seen = False, []

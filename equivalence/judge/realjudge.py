@@ -13,6 +13,7 @@ from equivalence.evaluator.lanes import INTEGER_DATA
 from equivalence.fields.primes import choose
 from equivalence.interpretations.depends import Depends
 from equivalence.interpretations.real import Real, agree, dismiss, prepare, together
+from equivalence.interpretations.real_cell import DATA, cell
 from equivalence.judge import inputs
 from equivalence.judge.runs import Pair, PairRun
 from equivalence.verdicts import Check
@@ -61,9 +62,13 @@ def _evaluate(judge: Judge, pair: Pair, real: Real, arrays: inputs.Arrays) -> Pa
 def _agreements(judge: Judge, pair: Pair, real: Real, arrays: inputs.Arrays) -> list[Any]:
     done = _evaluate(judge, pair, real, arrays)
     for evidence, (_, a, b) in zip(judge.evidence, done.outputs(), strict=True):
-        whole = a.dtype.is_integer and INTEGER_DATA in (a.taint, b.taint)
-        evidence.integer_values |= whole or real.used_integer_values
+        evidence.integer_values |= _integer_data(a) or _integer_data(b) or real.used_integer_values
     return [agree(real, a, b) for _, a, b in done.outputs()]
+
+
+def _integer_data(x: Lanes) -> bool:
+    """Whether an output is an integer computed from values of integer inputs."""
+    return x.dtype.is_integer and x.taint == INTEGER_DATA and x.planes is not None and cell(x).has(DATA)
 
 
 def _compare(judge: Judge, pair: Pair, reals: list[Real], arrays: inputs.Arrays, least: int = 1) -> None:

@@ -13,7 +13,7 @@ from unittest import mock
 
 from lowering.capture.jax_blocks import guarded_blocks
 from lowering.capture.jax_refs import guarded_refs
-from lowering.capture.jax_trace import UNDEFINED
+from lowering.capture.jax_trace import UNCOVERED, UNDEFINED
 from lowering.errors import UsageError
 
 _FORCED = "pallas_call is lowered through jax's interpreter (interpret=True), not for the accelerator"
@@ -78,10 +78,35 @@ def _interpreting(rule: Any, notes: list[str]) -> Any:
     def lower(context: Any, *nodes: Any, interpret: Any, **params: Any) -> Any:
         if interpret is not True:
             _note(notes, _FORCED)
+        for operand in uncovered(params.get("grid_mapping")):
+            _note(notes, f"{UNCOVERED} operand {operand} untouched")
         return inner(context, *nodes, interpret=True, **params)
 
     inner = rule if callable(rule) else rule.rule
     return lower if callable(rule) else dataclasses.replace(rule, rule=lower)
+
+
+def uncovered(mapping: Any) -> list[int]:
+    """Operands whose last block, at the last grid point, ends before the array does (as n // block leaves a tail)."""
+    grid = getattr(mapping, "grid", ())
+    if not grid or not all(isinstance(extent, int) for extent in grid):
+        return []
+    if 0 in grid:
+        return list(range(len(mapping.block_mappings)))
+    return [i for i, block in enumerate(mapping.block_mappings) if _ends_early(block, [n - 1 for n in grid])]
+
+
+def _ends_early(block: Any, last: list[int]) -> bool:
+    from jax.core import eval_jaxpr
+
+    try:
+        closed = block.index_map_jaxpr
+        start = [int(i) for i in eval_jaxpr(closed.jaxpr, closed.consts, *last)]
+        extents = [int(getattr(size, "block_size", size)) for size in block.block_shape]
+        shape = block.array_aval.shape
+    except (AttributeError, TypeError, ValueError):
+        return False  # an index map that needs more than the grid point, or another version's names: not judged
+    return any((i + 1) * size < extent for i, size, extent in zip(start, extents, shape, strict=False))
 
 
 def _note(notes: list[str], text: str) -> None:

@@ -7,6 +7,8 @@ from typing import Any
 
 #: Name of the composite that stands for Pallas's uninitialised or padded memory.
 UNDEFINED = "irverify.undefined"
+#: How a note begins that says that a grid stops short of an operand's end.
+UNCOVERED = "the grid of a pallas_call leaves part of"
 
 
 @dataclass(frozen=True, slots=True)
