@@ -32,6 +32,7 @@ class Buffer:
     read_epoch: int = -1
     epoch: int = -1
     written: bool = False
+    borrowed: bool = False  # the cells' arrays are also a value's: copied before the next write
 
     @property
     def base(self) -> int:
@@ -58,6 +59,16 @@ def _at(cells: np.ndarray, position: np.ndarray, size: int) -> np.ndarray:
     if cells.size == 1 < size:
         return cells.reshape((1,) * position.ndim)
     return cells.take(position, mode="clip")
+
+
+def row_major(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    """Whether the strides are those of a contiguous array."""
+    step = 1
+    for extent, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if extent != 1 and stride != step:
+            return False
+        step *= extent
+    return True
 
 
 def shared(lanes: Lanes) -> Lanes:
@@ -130,6 +141,9 @@ class Memory:
         """A strided view as a value (a copy); the dtype is the stored one."""
         cells = self.cells(buffer, dt, UNKNOWN_SPAN)
         self._check_view(buffer, cells, shape, strides, offset)
+        if not offset and row_major(shape, strides) and int(np.prod(shape)) == cells.data.size:
+            buffer.borrowed = True
+            return cells.map(lambda a: a.reshape((1, *shape) if a.size > 1 else (1,) * (len(shape) + 1)), tuple(shape))
         picked = cells.map(lambda a: self._view(a, shape, strides, offset).copy()[None], tuple(shape))
         return picked
 
@@ -147,18 +161,14 @@ class Memory:
     def adopt(self, buffer: Buffer, value: Lanes) -> None:
         """Fills a new buffer with the whole of ``value``, row by row."""
         shape, count = value.shape, int(np.prod(value.shape))
-        buffer.cells = Lanes(
-            value.dtype,
-            (count,),
-            np.array(np.broadcast_to(value.data, (1, *shape))).reshape(1, count),
-            {
-                name: plane.reshape(1, 1).copy()
-                if plane.size == 1
-                else np.array(np.broadcast_to(plane, (1, *shape))).reshape(1, count)
-                for name, plane in (value.planes or {}).items()
-            },
-        )
+
+        def flat(a: np.ndarray) -> np.ndarray:
+            return np.broadcast_to(a, (1, *shape)).reshape(1, count)
+
+        planes = {n: a.reshape(1, 1) if a.size == 1 else flat(a) for n, a in (value.planes or {}).items()}
+        buffer.cells = Lanes(value.dtype, (count,), flat(value.data), planes)
         self._accept(buffer, value, whole=True)
+        buffer.borrowed = True
 
     @staticmethod
     def _view(a: np.ndarray, shape: Sequence[int], strides: Sequence[int], offset: int) -> np.ndarray:
@@ -192,6 +202,9 @@ class Memory:
         """The buffer's cells with their static facts widened to hold ``value`` too."""
         old = buffer.cells
         assert old is not None
+        if buffer.borrowed:
+            planes = {name: plane.copy() for name, plane in (old.planes or {}).items()}
+            old, buffer.borrowed = old.replace(data=old.data.copy(), planes=planes), False
         fresh = whole or not buffer.written
         buffer.cells = old.replace(
             taint=value.taint if fresh else max(old.taint, value.taint),
@@ -325,4 +338,4 @@ class Memory:
         return bool(((seen != 0) & (seen != self._who(access, instance))).any())
 
 
-__all__ = ["ALL", "Access", "Buffer", "Memory"]
+__all__ = ["ALL", "Access", "Buffer", "Memory", "row_major"]

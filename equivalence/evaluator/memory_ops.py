@@ -12,7 +12,7 @@ import numpy as np
 from equivalence.evaluator.colliding import accumulate
 from equivalence.evaluator.lanes import FLOAT_DATA, INDEX, Lanes
 from equivalence.evaluator.machine import Frame, Machine, any_value, handles
-from equivalence.evaluator.memory import Access
+from equivalence.evaluator.memory import Access, row_major
 from lowering.errors import Span, Unsupported
 from lowering.ir.program import Op, Value
 from lowering.ir.types import BOOL, DType, TensorType, dtype
@@ -38,22 +38,13 @@ def write(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]:
     whole = x[1].data.size and int(np.prod(x[1].shape)) * x[1].dtype.nbytes == buffer.nbytes
     if whole and buffer.cells is not None and buffer.cells.dtype is not x[1].dtype:
         buffer.cells, buffer.written = None, False  # entirely overwritten: the old element type is forgotten
-    if whole and buffer.cells is None and _row_major(x[1].shape, op.attrs["strides"]) and not op.attrs["offset"]:
+    if whole and buffer.cells is None and row_major(x[1].shape, op.attrs["strides"]) and not op.attrs["offset"]:
         m.memory.adopt(buffer, m.lift(x[1]))
         return []
     stored = m.memory.stored_dtype(buffer, x[1].dtype, op.span)
     value = m.lift(reinterpret(m, frame, x[1], stored, op.span))
     m.memory.write(buffer, value, op.attrs["strides"], op.attrs["offset"])
     return []
-
-
-def _row_major(shape: Sequence[int], strides: Sequence[int]) -> bool:
-    step = 1
-    for extent, stride in zip(reversed(shape), reversed(strides), strict=True):
-        if extent != 1 and stride != step:
-            return False
-        step *= extent
-    return True
 
 
 def settled(lanes: Lanes) -> Lanes:
