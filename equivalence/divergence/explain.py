@@ -5,10 +5,7 @@ Takes two Programs, their inputs and the level they failed to reach; gives an Ex
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Literal
-
-import numpy as np
+import re
 
 from equivalence.divergence import (
     rules_outputs,
@@ -18,21 +15,17 @@ from equivalence.divergence import (
     rules_undefined,
     rules_values,
 )
-from equivalence.divergence.cone import Columns, Side, columns, cone, match, root_of, side
 from equivalence.divergence.finding import Context, Explanation, Rule, said
-from equivalence.divergence.node import Node
 from equivalence.divergence.operands import words
-from equivalence.divergence.trace import Trace, trace
-from equivalence.evaluator import Lanes
+from equivalence.divergence.runs import Inputs, Runs, Wanted
 from lowering.ir.program import Program
 
-Wanted = Literal["exact", "reassociated", "real", "ieee"]
-Inputs = Mapping[str, np.ndarray]
 #: In order of trust: what reaches the result, then what is computed from it; a missing step is what is left.
 BY_VALUE: list[Rule] = [
     rules_values.born_not_finite, rules_steps.other_operation, *rules_undefined.RULES, *rules_reads.RULES,
     rules_steps.ties, *rules_values.RULES, *rules_steps.RULES, *rules_rounding.RULES,
-    rules_values.extra_eps, rules_steps.missing_step, rules_values.not_finite,
+    rules_values.extra_eps, rules_steps.missing_step, rules_steps.other_value,
+    rules_values.not_finite,
 ]  # fmt: skip
 #: Where the values agree and only fingerprints differ, roundings and orders come before everything computed.
 BY_WORD: list[Rule] = [
@@ -40,7 +33,6 @@ BY_WORD: list[Rule] = [
     rules_steps.other_operation, rules_values.constants, rules_values.eps_place, rules_steps.functions,
     rules_steps.other_function, rules_steps.implementations, rules_values.extra_eps, rules_steps.missing_step,
 ]  # fmt: skip
-CANDIDATES = 6  # differing elements that are tried; the one whose cones differ least is explained
 
 
 def explain(
@@ -54,193 +46,43 @@ def explain(
     level_wanted: Wanted = "real",
     seed: int = 0,
 ) -> Explanation:
-    """The earliest place where B parts from A, for the given output element or one that shows it simplest."""
-    pair = _Pair(program_a, program_b, inputs_a, inputs_b, level_wanted, seed)
-    pair = _telling(pair, inputs_a, inputs_b, level_wanted, seed)
-    found = rules_outputs.explain(pair.a, pair.b)
-    if found is not None:
-        return found
-    context = pair.context(output_index, element)
+    """The earliest place where the two part, at the given output element or one that shows it more simply."""
+    runs = Runs.of(program_a, program_b, inputs_a, inputs_b, level_wanted, seed)
+    found = rules_outputs.explain(runs.a, runs.b)
+    if found is None:
+        found = mirrored(rules_outputs.explain(runs.b, runs.a))
+    return found or _explained(runs.telling(), output_index, element)
+
+
+def _explained(runs: Runs, index: int | None, element: tuple[int, ...] | None) -> Explanation:
+    """B is suspected first; where nothing is known against it, A."""
+    context = runs.context(index, element)
     if context is None:
         return said("other", None, None, "no output differs at these inputs")
+    found = ask(context)
+    if found is None:
+        position = list(runs.a.outputs).index(context.name)
+        other = runs.mirrored().context(position, context.element, only=True)
+        found = mirrored(ask(other)) if other is not None else None
+    return found or _fallback(context)
+
+
+def ask(context: Context) -> Explanation | None:
+    """What the first rule says that has something to say."""
     rules = BY_VALUE if context.by_value else BY_WORD
-    return next((e for e in (rule(context) for rule in rules) if e is not None), _fallback(context))
+    return next((e for e in (rule(context) for rule in rules) if e is not None), None)
 
 
-def _telling(pair: _Pair, inputs_a: Inputs, inputs_b: Inputs, wanted: Wanted, seed: int) -> _Pair:
-    """The pair at inputs without repeated values, if it differs there too: zeros and ones are equal by chance."""
-    if not pair.by_value or not any(map(_repeats, [*inputs_a.values(), *inputs_b.values()])):
-        return pair
-    other = _Pair(pair.a.program, pair.b.program, _spread(inputs_a, seed), _spread(inputs_b, seed), wanted, seed)
-    return other if other.differs() else pair
-
-
-def _repeats(x: np.ndarray) -> bool:
-    return x.dtype.kind not in "iub" and x.size > 4 and 2 * np.unique(x.astype(np.float64)).size < x.size
-
-
-def _spread(inputs: Inputs, seed: int) -> dict[str, np.ndarray]:
-    """Repeated values moved apart by a quarter of the largest; inputs that were nowhere negative stay so."""
-    rng = np.random.default_rng(seed)
-    spread = {}
-    for name, x in inputs.items():
-        wide = x.astype(np.float64)
-        noise = 0.25 * (np.max(np.abs(wide), initial=0) or 1.0) * rng.standard_normal(x.shape)
-        moved = wide + (np.abs(noise) if (wide >= 0).all() and wide.any() else noise)
-        spread[name] = moved.astype(x.dtype) if _repeats(x) else x
-    return spread
+def mirrored(found: Explanation | None) -> Explanation | None:
+    """The same with A and B exchanged; source text in backquotes stays."""
+    if found is None:
+        return None
+    parts = found.what.split("`")
+    parts[::2] = [re.sub(r"\b[AB]\b", lambda m: "B" if m[0] == "A" else "A", part) for part in parts[::2]]
+    return Explanation(found.b, found.a, "`".join(parts), found.kind)
 
 
 def _fallback(c: Context) -> Explanation:
     a, b = c.first_a() or c.root_a, c.first_b() or c.root_b
-    return said(
-        "other", a.span, b.span, f"A computes {words(a)} ({a.value:.7g}) where B computes {words(b)} ({b.value:.7g})"
-    )
-
-
-class _Pair:
-    """Both runs, and the choice of the element to look at."""
-
-    def __init__(self, a: Program, b: Program, inputs_a: Inputs, inputs_b: Inputs, wanted: Wanted, seed: int) -> None:
-        self.a, self.b = trace(a, inputs_a, seed), trace(b, inputs_b, seed)
-        self.inputs_b, self.seed = inputs_b, seed
-        self.plane = "exact" if wanted == "exact" else "reassociated"
-        self.by_value = wanted in ("real", "ieee")
-        self.flat = columns(self.a, self.plane), columns(self.b, self.plane)
-
-    def context(self, index: int | None, element: tuple[int, ...] | None) -> Context | None:
-        """The simplest of a few elements that differ: by value first, else by word."""
-        pairs = [
-            (p, *pair) for p, pair in enumerate(zip(self.a.outputs, self.a.outputs.values(), self.b.outputs.values()))
-        ]
-        for gap in (self._value_gap, self._word_gap) if self.by_value else (self._word_gap,):
-            for position, name, a, b in pairs:
-                if index in (None, position):
-                    chosen = self._differing(a, b, gap(a, b))
-                    chosen += [tuple(element)] if element is not None and chosen else []
-                    contexts = [self._at(name, a, b, tuple(e), position) for e in chosen]
-                    if contexts:
-                        return min(contexts, key=_distance)
-        return None
-
-    def differs(self) -> bool:
-        """Whether some output differs by value."""
-        both = zip(self.a.outputs.values(), self.b.outputs.values(), strict=False)
-        return any(self._differing(a, b, self._value_gap(a, b)) for a, b in both)
-
-    # -- which element ---------------------------------------------------------------------------------------------
-
-    def _differing(self, a: Lanes, b: Lanes, gap: np.ndarray) -> list[tuple[int, ...]]:
-        """A few elements that clearly differ or are undefined on one side: the farthest apart, and some spread over."""
-        gap = np.where(_undefined(a, b), np.inf, gap)
-        clear = np.flatnonzero(gap > (_noise(a) if self.by_value else 0))
-        if not clear.size:
-            return []
-        farthest = clear[np.argsort(-gap.ravel()[clear], kind="stable")][: CANDIDATES // 2]
-        least = gap.ravel()[farthest[0]] if np.isinf(gap.ravel()[farthest[0]]) else 0.3 * gap.ravel()[farthest[0]]
-        large = clear[gap.ravel()[clear] >= least]
-        spread = large[np.linspace(0, len(large) - 1, CANDIDATES).astype(int)]
-        picked = dict.fromkeys([*farthest.tolist(), *spread.tolist()])
-        return [tuple(int(i) for i in np.unravel_index(n, gap.shape)) for n in picked]
-
-    def _word_gap(self, a: Lanes, b: Lanes) -> np.ndarray:
-        """Infinite where the fingerprints differ."""
-        return np.where(self._differ(a, b), np.inf, 0.0)
-
-    def _differ(self, a: Lanes, b: Lanes) -> np.ndarray:
-        return a.full(a.planes[self.plane])[0] != b.full(b.planes[self.plane])[0]  # type: ignore[index]
-
-    @staticmethod
-    def _value_gap(a: Lanes, b: Lanes, floor: float = 1e-2) -> np.ndarray:
-        """Distance relative to the element, or to ``floor`` times the largest; infinite where one is not finite."""
-        x, y = (v.full(v.data)[0].astype(np.float64) for v in (a, b))
-        with np.errstate(all="ignore"):
-            largest = np.max(np.abs(x), initial=0, where=np.isfinite(x))
-            scale = np.maximum(np.maximum(np.abs(x), np.abs(y)), floor * (1e-30 + largest))
-            gap = np.where(np.isfinite(x) == np.isfinite(y), np.abs(x - y) / scale, np.inf)
-        return np.nan_to_num(gap, nan=0.0, posinf=np.inf)
-
-    # -- its context -----------------------------------------------------------------------------------------------
-
-    def _at(self, name: str, a: Lanes, b: Lanes, element: tuple[int, ...], position: int) -> Context:
-        mine = side(self.a, self.flat[0], root_of(a, element)), side(self.b, self.flat[1], root_of(b, element))
-        gap = float(self._value_gap(a, b)[element])
-        tolerance = float(np.clip(gap / 10, 2e-6, 2e-5)) if self.by_value else 0.0
-        vouched = self._vouched(position)
-        match(mine[1], mine[0], tolerance, vouched)
-        match(mine[0], mine[1], tolerance)
-        apart = float(self._value_gap(a, b, floor=1.0)[element])
-        repaired = self._repaired(name, a, max(tolerance, 1e-6))
-        context = Context(*mine, name, element, self.by_value, apart, repaired)
-        context.front_a, context.front_b = (_thinned(s) for s in mine)
-        context.missing, context.extra = _only(*mine), _only(mine[1], mine[0])
-        return context
-
-    def _vouched(self, position: int) -> np.ndarray | None:
-        """Words of A behind outputs on which both agree everywhere: what B computes for those is right."""
-        roots: list[np.ndarray] = []
-        for at, (a, b) in enumerate(zip(self.a.outputs.values(), self.b.outputs.values(), strict=False)):
-            agree = self._value_gap(a, b).max(initial=0) <= _noise(a) if self.by_value else not self._differ(a, b).any()
-            if at != position and agree:
-                roots.append(np.unique(a.planes["node"]))  # type: ignore[index]
-        if not roots:
-            return None
-        flags = cone(self.a, np.concatenate(roots))
-        return self.flat[0].words[flags]
-
-    def _repaired(self, name: str, a: Lanes, tolerance: float) -> Callable[[Program], bool]:
-        position = list(self.a.outputs).index(name)
-
-        def repaired(program: Program) -> bool:
-            again = trace(program, self.inputs_b, self.seed)
-            b = list(again.outputs.values())[position]
-            if not self.by_value:
-                return not self._differ(a, b).any()
-            noise = max(_noise(a), tolerance)
-            near = (self._value_gap(a, b) <= noise).mean() > 0.99 and self._value_gap(a, b, floor=1.0).max(
-                initial=0
-            ) <= noise
-            return bool(near) and not _undefined(a, b).any()
-
-        return repaired
-
-
-def _undefined(a: Lanes, b: Lanes) -> np.ndarray:
-    """Elements that depend on something undefined on one side only."""
-    return b.full(b.planes["poison"])[0] != a.full(a.planes["poison"])[0]  # type: ignore[index]
-
-
-def _thinned(mine: Side) -> list[Node]:
-    """The frontier with at most four lanes of one op: the first two and the last two say what it is about."""
-    by_op: dict[int, list[Node]] = {}
-    for node in (Node(mine, n) for n in mine.frontier()):
-        by_op.setdefault(id(node.op), []).append(node)
-    kept = [n for same in by_op.values() for n in (same if len(same) <= 4 else [*same[:2], *same[-2:]])]
-    return sorted(kept, key=lambda n: n.number)
-
-
-def _noise(lanes: Lanes) -> float:
-    """Relative distance of two right answers in a dtype."""
-    return {"f64": 1e-12, "f32": 1e-4, "f16": 4e-3, "bf16": 3e-2}.get(
-        lanes.dtype.name, 0.0 if lanes.dtype.is_integer else 1e-1
-    )
-
-
-def _only(mine: Side, other: Side) -> list[Node]:
-    """Input elements in one cone and not in the other."""
-    known = other.words[other.cone & other.leaf]
-    leaves = np.flatnonzero(mine.cone & mine.leaf & ~mine.literal)
-    lanes = leaves[~np.isin(mine.words[leaves], known)]
-    return [node for node in (Node(mine, int(n)) for n in lanes) if node.name == "input"]
-
-
-def _distance(c: Context) -> tuple[bool, int, int]:
-    """How far apart the cones are: elements first, then operations.
-
-    An element for which each side reads what the other does not comes before one at an edge, where a shift looks
-    like a mask.
-    """
-    return not (c.missing and c.extra), len(c.missing) + len(c.extra), int(c.a.bad.sum() + c.b.bad.sum())
-
-
-__all__ = ["Columns", "Trace", "explain"]
+    computed = [f"{words(n.source())} ({n.value:.7g})" for n in (a, b)]
+    return said("other", a.made, b.made, f"A computes {computed[0]} where B computes {computed[1]}")

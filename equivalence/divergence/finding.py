@@ -44,6 +44,7 @@ class Context:
     front_b: list[Node] = field(default_factory=list)
     missing: list[Node] = field(default_factory=list)  # input elements that only A's result depends on
     extra: list[Node] = field(default_factory=list)  # input elements that only B's result depends on
+    spent: int = 0  # lanes evaluated by counterfactual runs so far
 
     def first_a(self) -> Node | None:
         return _first(self.front_a)

@@ -91,6 +91,11 @@ class Node:
             nodes.append(nodes[-1].operands[0][0])
         return nodes
 
+    @property
+    def made(self) -> Span:
+        """Where this lane was made or last moved by something that has a place in the source."""
+        return next((n.span for n in self.chain() if n.span.line), self.span)
+
     def element(self) -> str:
         """'x[3, 5]' for an input element."""
         index = ", ".join(map(str, self.lane[1:]))

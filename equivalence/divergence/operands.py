@@ -74,7 +74,7 @@ def near(c: Context, node: Node) -> Span | None:
         if other.fn == node.fn:
             return other.span
     first = c.first_a()
-    return first.span if first is not None else c.root_a.source().span
+    return first.span if first is not None else c.root_a.made
 
 
 def same_in_a(c: Context, node: Node) -> Span | None:
@@ -82,4 +82,4 @@ def same_in_a(c: Context, node: Node) -> Span | None:
     for other in nodes(c.a, np.ones(c.a.cone.shape, bool)):
         if other.fn == node.fn:
             return other.span
-    return c.root_a.source().span
+    return c.root_a.made

@@ -16,6 +16,7 @@ from lowering.errors import IrverifyError
 from lowering.ir.program import Op
 
 TRIES = 24  # runs for one launch argument
+LANES = 8_000_000  # that all counterfactual runs of one explanation may evaluate: a few seconds
 
 
 @contextmanager
@@ -32,6 +33,9 @@ def changed(op: Op, **attrs: Any) -> Iterator[None]:
 
 def agrees(c: Context, op: Op, **attrs: Any) -> bool:
     """Whether B agrees with A once ``op`` has these attributes; a run that fails does not agree."""
+    c.spent += c.b.trace.count
+    if c.spent > LANES:
+        return False
     with changed(op, **attrs):
         try:
             return c.repaired(c.b.trace.program)

@@ -51,7 +51,7 @@ def _host_scalar(c: Context, node: Node) -> Explanation | None:
         span = _host_span(c, node, fact)
         if span is not None:
             what = f"the host passes {fact.value}, `{line_text(span)}`; with another value for it B agrees with A"
-            return said("index", c.root_a.source().span, span, what)
+            return said("index", c.root_a.made, span, what)
     return None
 
 
@@ -90,7 +90,7 @@ def _mask_in_a(c: Context) -> Span | None:
     for node in nodes(c.a, c.a.cone):
         if node.name == "select" or node.name == "load":
             return node.span
-    return c.root_a.source().span
+    return c.root_a.made
 
 
 def too_little(c: Context) -> Explanation | None:
@@ -141,7 +141,7 @@ def overwritten(c: Context) -> Explanation | None:
     store = _lost_store(c, tainted)
     if store is not None:
         what = f"B computes the terms of {c.missing[0].element()} but this store is overwritten by another instance's"
-        return said("accumulator", c.root_a.source().span, store.op.span, f"{what}; A adds them up")
+        return said("accumulator", c.root_a.made, store.op.span, f"{what}; A adds them up")
     for node in c.front_b:
         if _lost_turn(c, node, tainted):
             first_turn = _first_turn(c.b.trace, node.op)
@@ -245,7 +245,7 @@ def _read_in_a(c: Context, leaf: Node) -> Span | None:
             and any(leaf.number == n.number for o in node.operands for n in o)
         ):
             return node.span
-    return c.root_a.source().span
+    return c.root_a.made
 
 
 def _index_span(c: Context, wrong: list[Node], right: list[Node]) -> Span:

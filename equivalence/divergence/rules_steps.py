@@ -220,7 +220,7 @@ def _carried(defined: dict[Value, Op], carry: Value, end: Value) -> tuple[str, O
 def missing_step(c: Context) -> Explanation | None:
     """A does something to a value that B goes on with as it is."""
     a = c.first_a()
-    if a is None:
+    if a is None or a.name == "input":
         return None
     if not c.front_b:
         return said(
@@ -240,6 +240,19 @@ def missing_step(c: Context) -> Explanation | None:
                     f"B's {words(b)} ({about(b.span)}) lacks the {words(step)} that A applies first: {about(step.span)}"
                 )
                 return said("missing-term", step.span, b.span, what)
+    return None
+
+
+def other_value(c: Context) -> Explanation | None:
+    """The same operation on two values that are both right, each in its place: B took another one."""
+    for step in c.front_a:
+        user = user_of(step)
+        for b in c.front_b if user is not None else []:
+            assert user is not None
+            if user.fn == b.fn and step.number in {n.number for o in user.operands for n in o} and single(b):
+                taken = next((n for n in single(b) if not n.literal), b)
+                what = f"B's {words(b)} takes the {words(taken)} where A's takes the {words(step)}: {about(b.span)}"
+                return said("other", user.span, b.span, what)
     return None
 
 

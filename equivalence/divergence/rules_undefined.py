@@ -25,7 +25,7 @@ def unwritten(c: Context) -> Explanation | None:
     span = launch.span if launch is not None else node.span
     grid = f" (grid {tuple(launch.attrs['grid'])})" if launch is not None else ""
     what = f"B never writes {c.name}{list(c.element)}: no program instance{grid} reaches it, so it is undefined"
-    return said("missing-term", c.root_a.source().span, span, what)
+    return said("missing-term", c.root_a.made, span, what)
 
 
 def _writing_launch(c: Context) -> Op | None:
@@ -41,7 +41,7 @@ def uninitialised(c: Context) -> Explanation | None:
             span = alloc_span(c.b.trace, number)
             verb = "adds to" if node.op is not None and node.op.name == "atomic_rmw" else "reads"
             what = f"B {verb} memory that was never cleared: its first contents join {c.name}{list(c.element)}"
-            return said("other", c.root_a.source().span, span, what)
+            return said("other", c.root_a.made, span, what)
     return None
 
 
@@ -80,7 +80,7 @@ def masked_undefined(c: Context) -> Explanation | None:
     for node in undefined(c):
         if masked_off(node):
             what = f"{about(node.span)} gives masked-off lanes no value, and {c.name}{list(c.element)} uses them"
-            return said("mask", c.root_a.source().span, node.span, what)
+            return said("mask", c.root_a.made, node.span, what)
     return None
 
 

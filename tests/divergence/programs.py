@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from equivalence.divergence.explain import _Pair
 from equivalence.divergence.finding import Context
+from equivalence.divergence.runs import Runs
 from lowering.errors import Span
 from lowering.ir.builder import Builder
 from lowering.ir.program import Function, Op, Program, Value
@@ -98,7 +98,7 @@ def drawn(program: Program, seed: int = 3) -> dict[str, np.ndarray]:
 def context(a: Program, b: Program, level: Any = "real", inputs: dict[str, np.ndarray] | None = None) -> Context:
     """Both sides at the element that explain() would choose."""
     given = inputs or drawn(a)
-    found = _Pair(a, b, given, given, level, 0).context(None, None)
+    found = Runs.of(a, b, given, given, level, 0).context(None, None)
     assert found is not None, "the two programs do not differ"
     return found
 

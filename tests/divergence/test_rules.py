@@ -35,9 +35,7 @@ class Pair:
         rng = np.random.default_rng(3)
         normal = rng.standard_normal
         made = {
-            name: (self.scale * rng.standard_normal(shape) if dt.is_float else rng.integers(-9, 9, shape)).astype(
-                dt.numpy
-            )
+            name: (self.scale * normal(shape) if dt.is_float else rng.integers(-9, 9, shape)).astype(dt.numpy)
             for name, (dt, shape) in shapes.items()
         }
         a, b = tensors("a.py", self.a, shapes), tensors("b.py", self.b, shapes)
