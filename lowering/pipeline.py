@@ -81,9 +81,8 @@ class _TorchLowering:
         kernel = self.kernels[self._kernel(launch)]
         operands = [self._argument(a, p.type) for a, p in zip(launch.args, kernel.params, strict=True)]
         self.builder.op("launch", operands, kernel=kernel.name, grid=tuple(launch.grid))
-        for arg in launch.args:
-            if isinstance(arg.value, PointerArg):
-                self.memory.forget(arg.value.storage)
+        for storage in (*(a.value.storage for a in launch.args if isinstance(a.value, PointerArg)), *launch.reached):
+            self.memory.forget(storage)
 
     def _kernel(self, launch: Launch) -> str:
         """The name of the launch's kernel, lowered once per TTIR and options."""
@@ -138,7 +137,7 @@ class _Memory:
     """
 
     def __init__(self, builder: Builder, trace: HostTrace) -> None:
-        self._builder, self._storages = builder, trace.storages
+        self._builder, self._storages, self._pointers_in = builder, trace.storages, trace.pointers_in
         self._buffers: dict[int, Value] = {}
         self._known: dict[int, dict[View, Value]] = {}
         self._written: dict[int, tuple[TensorRef, Value]] = {}
@@ -176,8 +175,11 @@ class _Memory:
 
     def pointer(self, arg: PointerArg) -> Value:
         """The address of the first element a kernel was given."""
-        offset = self._builder.constant(arg.byte_offset, DTYPES["i64"])
-        return self._builder("addptr", self._buffer(arg.storage), offset, bytes=1)
+        return self._address(arg.storage, arg.byte_offset)
+
+    def _address(self, storage: int, byte_offset: int) -> Value:
+        offset = self._builder.constant(byte_offset, DTYPES["i64"])
+        return self._builder("addptr", self._buffer(storage), offset, bytes=1)
 
     def _buffer(self, storage: int) -> Value:
         if storage not in self._buffers:
@@ -189,12 +191,21 @@ class _Memory:
         return self._buffers[storage]
 
     def _write_constant(self, entry: Storage) -> None:
-        """Contents that no event wrote, as elements of the dtype they are first used with (bytes if that fails)."""
+        """Contents that no event wrote, as elements of the dtype they are first used with (bytes if that fails).
+
+        Numbers that are addresses of this run become those of the program's buffers.
+        """
         dt = self._first_dtype.get(entry.id, U8)
         dt = dt if entry.nbytes % dt.nbytes == 0 else U8
-        values = np.ascontiguousarray(entry.data).view(dt.numpy)
+        values = np.array(entry.data).view(dt.numpy)
         ref = TensorRef(entry.id, TORCH_NAMES[dt.name], values.shape, (1,))
+        pointers = self._pointers_in(entry) if dt.bits == 64 and dt.is_integer else []
+        for at, _, _ in pointers:
+            values[at] = 0
         self.write(ref, self._builder.constant(values, dt))
+        for at, storage, byte_offset in pointers:
+            address = self._builder.bitcast(self._address(storage, byte_offset), dt)
+            self.write(TensorRef(entry.id, ref.dtype, (), (), at), address)
 
 
 def kir_dtype(ref: TensorRef) -> DType:

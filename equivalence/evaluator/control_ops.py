@@ -145,7 +145,7 @@ def launch(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]:
     gx, gy, gz = (int(n) for n in op.attrs["grid"])
     total = gx * gy * gz
     m.memory.epoch += 1
-    m.memory.watched = updated_buffers(kernel, x)
+    m.memory.watched = updated_buffers(kernel, x, m.memory.buffers)
     m.locks = any(inner.name == "atomic_cas" for inner in kernel.body.walk())
     chunk = _chunk(m, kernel)
     for first in range(0, total, chunk):

@@ -7,28 +7,42 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from equivalence.evaluator.lanes import Lanes
 from lowering.ir.program import Block, Function, Op, Value
 
+if TYPE_CHECKING:
+    from equivalence.evaluator.memory import Buffer
+
 _READING = ("load", "atomic_rmw", "atomic_cas")
 _WRITING = ("store", "atomic_rmw", "atomic_cas")
 TOUCHING = frozenset({"load", "store", "read", "write", "atomic_rmw", "atomic_cas", "launch"})
 
 
-def updated_buffers(kernel: Function, operands: Sequence[Lanes]) -> frozenset[int]:
+def updated_buffers(kernel: Function, operands: Sequence[Lanes], buffers: Mapping[int, Buffer]) -> frozenset[int]:
     """Numbers of the buffers that a launch may both read and write."""
-    roots = _roots(kernel)
-    touched = []
+    roots, given = _roots(kernel), [_numbers(x.data) for x in operands]
+    touched: list[set[int]] = []
     for names in (_READING, _WRITING):
-        params: set[int] = set()
-        for op in kernel.body.walk():
-            if op.name in names:
-                params |= roots.get(op.operands[0], set(range(len(operands))))
-        touched.append({int(n) for i in params for n in np.unique(operands[i].data.astype(np.int64) >> 40)})
+        used = [op.operands[0] for op in kernel.body.walk() if op.name in names]
+        touched.append(set().union(*(given[i] for address in used for i in roots.get(address, range(len(given))))))
+        if any(address not in roots for address in used):
+            touched[-1] |= set().union(*(_held(buffers[n]) for n in set().union(*given) if n in buffers))
     return frozenset(touched[0] & touched[1])
+
+
+def _numbers(addresses: np.ndarray) -> set[int]:
+    """The buffers that addresses point into."""
+    return {int(n) for n in np.unique(addresses.astype(np.int64) >> 40)}
+
+
+def _held(buffer: Buffer) -> set[int]:
+    """The buffers whose addresses may be in a table of pointers."""
+    cells = buffer.cells
+    return _numbers(cells.data) if cells is not None and cells.dtype.is_integer and cells.dtype.bits == 64 else set()
 
 
 def _roots(kernel: Function) -> dict[Value, set[int]]:

@@ -11,6 +11,7 @@ Neither: a constant, whose bytes become part of the trace when it is first used.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -87,6 +88,11 @@ class Recorder:
         ref = self.ref(tensor)
         return PointerArg(ref.storage, ref.offset * tensor.itemsize, ref)
 
+    def address(self, tensor: torch.Tensor) -> int:
+        """Where the tensor's first element is; from now on that number is known as an address."""
+        self.trace.addresses[self.storage_id(tensor)] = tensor.untyped_storage().data_ptr()
+        return tensor.data_ptr()
+
     # -- events --------------------------------------------------------------------------------------------------
 
     def note(self, sentence: str) -> None:
@@ -110,12 +116,19 @@ class Recorder:
 
     def launch(self, launch: Launch) -> None:
         """Enters a launch; whatever it may write to is tainted, because launches are not executed here."""
+        launch = replace(launch, reached=self._reached(launch))
         self.trace.events.append(launch)
-        for index in launch.written:
-            pointer = launch.args[index].value
-            if isinstance(pointer, PointerArg):
-                self.symbolic.add(pointer.storage)
-                self.tainted.add(pointer.storage)
+        written = [launch.args[index].value for index in launch.written]
+        storages = {pointer.storage for pointer in written if isinstance(pointer, PointerArg)} | {*launch.reached}
+        self.symbolic |= storages
+        self.tainted |= storages
+
+    def _reached(self, launch: Launch) -> tuple[int, ...]:
+        """The storages that a kernel may find in tables of pointers, of whatever copy; it may write to any."""
+        if "tt.int_to_ptr" not in launch.ttir:
+            return ()
+        tables = list(self.trace.storages.values())
+        return tuple(sorted({id for table in tables for _, id, _ in self.trace.pointers_in(table)}))
 
     def read(self, tensor: torch.Tensor, span: Span, construct: str = "a host read") -> None:
         """Makes the tensor's bytes true and enters that the host saw them.  Constants are not worth an event."""

@@ -203,6 +203,11 @@ class Dispatcher:
                 self.recorder.read(inner, self.span(), construct)
             return inner.detach()
 
+    def address(self, inner: torch.Tensor) -> int:
+        """The inner tensor's address, which a kernel may find in a table of pointers."""
+        with no_dispatch():
+            return inner.data_ptr() if self.recorder is None else self.recorder.address(inner)
+
     def swap_data(self, tensor: VirtualTensor, new: torch.Tensor) -> None:
         """``tensor.data = new``: the wrapper's sizes and its memory follow."""
         replacement = new if isinstance(new, VirtualTensor) else VirtualTensor(new.detach(), CPU)

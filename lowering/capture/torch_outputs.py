@@ -90,6 +90,7 @@ def _written_storages(event: Any) -> Iterator[int]:
     elif isinstance(event, Launch):
         pointers = (event.args[index].value for index in event.written)
         yield from (pointer.storage for pointer in pointers if isinstance(pointer, PointerArg))
+        yield from event.reached
 
 
 def _inner(tensor: torch.Tensor) -> torch.Tensor:

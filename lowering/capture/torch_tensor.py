@@ -81,7 +81,7 @@ class VirtualTensor(torch.Tensor):
         return 0 if self.is_cuda else -1
 
     def data_ptr(self) -> int:
-        return self.inner.data_ptr()
+        return active_dispatcher().address(self.inner) if _dispatchers else self.inner.data_ptr()
 
     def is_pinned(self, device: Any = None) -> bool:
         return False

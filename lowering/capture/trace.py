@@ -84,6 +84,7 @@ class Launch:
     span: Span = UNKNOWN_SPAN
     config: str = ""  # the autotuner's choice in words, "" when not autotuned
     written: tuple[int, ...] = ()  # indices of the args that the TTIR may store to (never too few)
+    reached: tuple[int, ...] = ()  # storages that the kernel may find in a table of pointers
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,3 +116,13 @@ class HostTrace:
     notes: list[str] = field(default_factory=list)
     target: str = "sm_80"
     configurations: dict[str, int] = field(default_factory=dict)  # autotuned kernel -> number of configurations
+    addresses: dict[int, int] = field(default_factory=dict)  # storage -> where it began, if the host asked
+
+    def pointers_in(self, storage: Storage) -> list[tuple[int, int, int]]:
+        """(element, storage, byte offset) for the 64-bit elements of constant contents that are addresses."""
+        if storage.origin != "data" or storage.data is None or storage.nbytes % 8 or not self.addresses:
+            return []
+        numbers = np.ascontiguousarray(storage.data).view(np.int64)
+        spans = [(base, base + max(1, self.storages[id].nbytes), id) for id, base in self.addresses.items()]
+        found = ((at, base, id) for base, end, id in spans for at in np.nonzero((numbers >= base) & (numbers < end))[0])
+        return [(int(at), id, int(numbers[at]) - base) for at, base, id in found]
