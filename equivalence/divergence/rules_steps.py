@@ -220,7 +220,8 @@ def _carried(defined: dict[Value, Op], carry: Value, end: Value) -> tuple[str, O
 def missing_step(c: Context) -> Explanation | None:
     """A does something to a value that B goes on with as it is."""
     a = c.first_a()
-    if a is None or a.name == "input":
+    a = user_of(a) if a is not None and a.name == "input" else a
+    if a is None:
         return None
     if not c.front_b:
         return said(

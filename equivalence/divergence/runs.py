@@ -14,7 +14,7 @@ import numpy as np
 from equivalence.divergence.cone import Side, columns, cone, match, root_of, side
 from equivalence.divergence.finding import Context
 from equivalence.divergence.node import Node
-from equivalence.divergence.trace import Trace, trace
+from equivalence.divergence.trace import Trace, rerun, trace
 from equivalence.evaluator import Lanes
 from lowering.ir.program import Program
 
@@ -52,17 +52,19 @@ class Runs:
         return other if other.differs() else self
 
     def context(self, index: int | None, element: tuple[int, ...] | None, *, only: bool = False) -> Context | None:
-        """The simplest of a few elements that differ, by value first, else by word; ``element`` is one of them."""
-        both = list(zip(self.a.outputs, self.a.outputs.values(), self.b.outputs.values()))
-        for gap in (self._value_gap, self._word_gap) if self.by_value else (self._word_gap,):
-            for position, (name, a, b) in enumerate(both):
-                if index in (None, position):
-                    chosen = [] if only else self._differing(a, b, gap(a, b))
-                    if element is not None and gap(a, b)[element] > 0:
-                        chosen.append(element)
-                    if chosen:
-                        return min((self._at(name, a, b, e, position) for e in chosen), key=_distance)
-        return None
+        """The simplest of a few elements that differ, by value if any does, else by word; ``element`` is one."""
+        for position, (name, a, b) in enumerate(zip(self.a.outputs, self.a.outputs.values(), self.b.outputs.values())):
+            if index in (None, position):
+                gap = self._value_gap(a, b) if self.by_value else self._word_gap(a, b)
+                chosen = [] if only else self._differing(a, b, gap)
+                if element is not None and gap[element] > 0:
+                    chosen.append(element)
+                if chosen:
+                    return min((self._at(name, a, b, e, position) for e in chosen), key=_distance)
+        return self._by_word().context(index, element, only=only) if self.by_value else None
+
+    def _by_word(self) -> Runs:
+        return Runs(self.a, self.b, self.inputs_a, self.inputs_b, "reassociated", self.seed)
 
     def differs(self) -> bool:
         """Whether some output differs by value."""
@@ -131,7 +133,8 @@ class Runs:
 
     def _repaired(self, position: int, a: Lanes, noise: float) -> Callable[[Program], bool]:
         def repaired(program: Program) -> bool:
-            b = list(trace(program, self.inputs_b, self.seed).outputs.values())[position]
+            outputs = rerun(program, self.inputs_b, self.seed, words=not self.by_value, steps=2 * self.b.steps)
+            b = outputs[position]
             if not self.by_value:
                 return not self._differ(a, b).any()
             near = (self._value_gap(a, b) <= noise).mean() > 0.99

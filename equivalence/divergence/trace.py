@@ -170,6 +170,7 @@ class Trace:
     allocs: dict[int, Op]
     definers: dict[Value, Op]
     order: dict[int, int] = field(default_factory=dict)  # id(op) -> textual position
+    steps: int = 0  # executed ops
 
     def application(self, number: int) -> Application:
         """The application that made lane ``number``."""
@@ -289,5 +290,22 @@ def trace(program: Program, inputs: Mapping[str, np.ndarray], seed: int) -> Trac
     outputs = {name: machine.lift(lanes) for name, lanes in outcome.outputs.items()}
     order = {id(op): position for position, op in enumerate(program.walk())}
     return Trace(
-        program, numbered.log, numbered.count, outputs, machine.stores, machine.allocs, machine.definers, order
+        program,
+        numbered.log,
+        numbered.count,
+        outputs,
+        machine.stores,
+        machine.allocs,
+        machine.definers,
+        order,
+        machine.steps,
     )
+
+
+def rerun(program: Program, inputs: Mapping[str, np.ndarray], seed: int, *, words: bool, steps: int) -> list[Lanes]:
+    """The outputs alone, under as little as a comparison needs; gives up after ``steps`` ops."""
+    interpretations: list[Interpretation] = [Depends()]
+    if words:
+        interpretations += [Exact(seed), Reassociated(seed)]
+    machine = Machine(program, interpretations, limits=Limits(steps=steps))
+    return [machine.lift(lanes) for lanes in machine.run(inputs).outputs.values()]
