@@ -5,6 +5,8 @@ Takes two Traces; gives an Explanation or None.
 
 from __future__ import annotations
 
+import numpy as np
+
 from equivalence.divergence.buffers import alloc_span
 from equivalence.divergence.finding import Explanation, said
 from equivalence.divergence.source import argument
@@ -55,13 +57,23 @@ def _overwrites(trace: Trace) -> dict[str, Span]:
         for o in trace.program.body.ops
         if o.name == "write" and o.operands[1] in inputs
     }
-    found = {name.removeprefix("written:"): UNWRITTEN for name in trace.outputs if name.startswith("written:")}
+    changed = [name.removeprefix("written:") for name in trace.outputs if name.startswith("written:")]
+    found = {name: UNWRITTEN for name in changed if not _unchanged(trace, name)}
     for store in trace.stores:
         if store.inside.any() and store.choice.launch is not None:
             alloc = trace.allocs.get(int(store.address[store.inside][0]) >> BUFFER_BITS)
             if alloc is not None and alloc.result in held:
                 found[held[alloc.result]] = _pointer(trace, store.choice.launch, alloc.result)
     return found
+
+
+def _unchanged(trace: Trace, name: str) -> bool:
+    """Whether the input that is an output too holds the elements it was given."""
+    lanes = trace.outputs[f"written:{name}"]
+    given = next((a for a in trace.log if a.name == "input" and a.label == name), None)
+    if given is None or lanes.planes is None:
+        return False
+    return np.array_equal(lanes.full(lanes.planes["exact"])[0], np.broadcast_to(given.planes["exact"], given.shape)[0])
 
 
 UNWRITTEN = Span()
