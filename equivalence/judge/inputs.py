@@ -6,10 +6,11 @@ non-positive, within [0, 1]); integers keep their given values.  Special values 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
+from equivalence.numerics import formats
 from lowering.ir.types import DType, from_numpy
 
 Arrays = dict[str, np.ndarray]
@@ -114,6 +115,9 @@ STEERING: dict[str, Maker] = {
 
 
 OUTSIDE = "outside the given range"
+NEAR = "near the constants"
+MOST_CONSTANTS = 48
+LARGEST = 1e30  # beyond this a constant is a mask, not a threshold
 FEW = 2  # distinct values up to which an input is a mask or a flag: it stays as given
 
 
@@ -125,6 +129,34 @@ def outside(given: Mapping[str, np.ndarray], seed: int, declared: frozenset[str]
     rng = np.random.default_rng([seed, *OUTSIDE.encode()])
     made = {name: x if name in declared else _beyond(name, x, rng) for name, x in given.items()}
     return made if any(made[name] is not given[name] for name in given) else None
+
+
+def near(given: Mapping[str, np.ndarray], constants: Sequence[float], seed: int) -> Arrays | None:
+    """Values at, just beside and between the programs' literals: where a threshold is moved, one of them tells."""
+    pool = _pool(constants)
+    floats = [name for name, x in given.items() if is_float(x) and x.size and not name.startswith("weight:")]
+    if not pool.size or not floats:
+        return None
+    rng = np.random.default_rng([seed, *NEAR.encode()])
+    return {name: _drawn(x, pool, rng) if name in floats else x for name, x in given.items()}
+
+
+def _pool(constants: Sequence[float]) -> np.ndarray:
+    usable = np.array(sorted({c for c in constants if np.isfinite(c) and 0 < abs(c) < LARGEST}, key=abs), np.float64)
+    if usable.size > MOST_CONSTANTS:
+        usable = usable[:: usable.size // MOST_CONSTANTS + 1]
+    ordered = np.sort(usable)
+    between = (ordered[1:] + ordered[:-1]) / 2
+    return np.concatenate([usable, -usable, between, usable * 2, usable / 2, usable + 1, usable - 1])
+
+
+def _drawn(x: np.ndarray, pool: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Elements of the pool in the input's format, moved by -1, 0 or 1 of its steps."""
+    with np.errstate(all="ignore"):
+        values = rng.choice(pool, x.shape).astype(x.dtype)
+        step = formats.ulp(values, dtype_of(x).name) * rng.integers(-1, 2, x.shape)
+        moved = (values.astype(np.float64) + step).astype(x.dtype)
+    return np.where(np.isfinite(moved.astype(np.float64)), moved, x)
 
 
 def _beyond(name: str, x: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -20,6 +20,7 @@ from equivalence.interpretations.depends import Depends
 from equivalence.interpretations.error import Error
 from equivalence.interpretations.error_meaning import MeantError
 from equivalence.interpretations.exact import Exact
+from equivalence.interpretations.real import constants_of
 from equivalence.interpretations.reassociated import Reassociated, contradict
 from equivalence.judge import guards, inputs, realjudge, scope, sensitivity, special, structure, truth, undefined
 from equivalence.judge.compare import compare
@@ -107,7 +108,10 @@ class Judge:
     # -- the whole -----------------------------------------------------------------------------------------------
 
     def report(self) -> Report:
-        wrong = next((found for pair in self.pairs if (found := structure.mismatch(pair)) is not None), None)
+        wrong = structure.mismatch(self.pairs[0])
+        for pair in self.pairs[1:]:
+            if structure.mismatch(pair) is not None:
+                self.uncounted(pair, "not counted: outputs of another dtype or shape there")
         if wrong is not None:
             result, shown = wrong
             divergence = structure.divergence(self.pairs[0])
@@ -278,20 +282,21 @@ class Judge:
                 evidence.add_test(run, name, compare(a, b, ()))
             if name == "zeros and ones":
                 self.guard(guards.zero_one(pair, run))
-        self.test_outside(pair)
+        self.test_more(pair, inputs.NEAR, inputs.near(pair.inputs, constants(pair), self.options.seed))
+        declared = scope.declared(self.options.inputs, pair)
+        self.test_more(pair, inputs.OUTSIDE, inputs.outside(pair.inputs, self.options.seed, declared))
         count = self.evidence[0].tests if self.evidence else 0
         failed = any(evidence.witnessed for evidence in self.evidence)
         self.checks.append(Check("differential tests", not failed, f"{count} inputs, values within both bounds"))
 
-    def test_outside(self, pair: Pair) -> None:
-        """Values outside the given range, where none was declared; NaN and infinities are out of scope there."""
-        arrays = inputs.outside(pair.inputs, self.options.seed, scope.declared(self.options.inputs, pair))
+    def test_more(self, pair: Pair, label: str, arrays: Mapping[str, np.ndarray] | None) -> None:
+        """Values that need not be in the functions' domain: NaN and infinities are out of scope there."""
         if arrays is None or self.late():
             return
         run = self.runner.run(pair, [Depends(), self.error(pair)], arrays)
         if run.on_path:
             for evidence, (_, a, b) in zip(self.evidence, run.outputs(), strict=True):
-                evidence.add_test(run, inputs.OUTSIDE, compare(a, b, ()), one_sided=False)
+                evidence.add_test(run, label, compare(a, b, ()), one_sided=False)
 
     def guard(self, checks: Sequence[Check]) -> None:
         """A failed check contradicts words that are equal."""
@@ -354,6 +359,11 @@ class Judge:
     @staticmethod
     def shape_of(pair: Pair) -> dict[str, tuple[int, ...]]:
         return {name: x.shape for name, x in pair.inputs.items() if not name.startswith("weight:")}
+
+
+def constants(pair: Pair) -> list[float]:
+    """Every float literal of either program."""
+    return sorted({value for program in (pair.a, pair.b) for _, value in constants_of(program)})
 
 
 def in_words(shapes: Mapping[str, tuple[int, ...]]) -> str:

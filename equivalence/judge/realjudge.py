@@ -76,21 +76,61 @@ def _compare(judge: Judge, pair: Pair, reals: list[Real], arrays: inputs.Arrays,
 
     Lanes that agree on other inputs do not count: there, decisions may have gone the other way.
     """
+    for evidence, equal in zip(judge.evidence, _equal(judge, pair, reals, arrays, least), strict=True):
+        evidence.real_runs += least
+        evidence.real_mismatch |= not equal
+
+
+def _equal(judge: Judge, pair: Pair, reals: list[Real], arrays: inputs.Arrays, least: int) -> list[bool]:
+    """Which outputs agree, with logarithms as homomorphisms or, failing that, with opaque ones."""
+    equal = _under(judge, pair, reals, arrays, least)
+    if all(equal) or judge.late():
+        return equal
+    for real in reals:
+        real.opaque_logarithms = True
+    try:
+        again = _under(judge, pair, reals, arrays, least)
+    finally:
+        for real in reals:
+            real.opaque_logarithms = False
+    return [a or b for a, b in zip(equal, again, strict=True)]
+
+
+def _under(judge: Judge, pair: Pair, reals: list[Real], arrays: inputs.Arrays, least: int) -> list[bool]:
     found: list[list[Any]] = []
+    wholes: list[Any] = []
     for number, real in enumerate(reals):
         found.append(_agreements(judge, pair, real, arrays))
         wholes = [together(list(column)) for column in zip(*found, strict=True)]
         if number + 1 >= least and (judge.late() or all(w.equal or w.mismatch.any() for w in wholes)):
             break
-    _note(judge, found)
+    return [whole.equal for whole in wholes]
 
 
-def _note(judge: Judge, found: list[list[Any]]) -> None:
-    """Agreements on one set of inputs: rows are draws, columns outputs."""
-    for position, evidence in enumerate(judge.evidence):
-        whole = together([row[position] for row in found])
-        evidence.real_runs += len(found)
-        evidence.real_mismatch |= bool(whole.mismatch.any()) or not whole.equal
+def _share(judge: Judge, pair: Pair, reals: list[Real]) -> None:
+    """Dismisses the choices that both sides make alike: those with an unseen outcome alone, or all of them together."""
+    choices = reals[0].choices()
+    missing = {key for key, *_ in reals[0].unseen()} & choices
+    if not missing:
+        return
+    for keys in (missing, choices):
+        if _alike_whatever_is_chosen(judge, pair, reals, keys):
+            reals[0].dismiss_choices(keys)
+            break
+
+
+def _alike_whatever_is_chosen(judge: Judge, pair: Pair, reals: list[Real], keys: set[str]) -> bool:
+    """Whether the two sides agree when every extremum is an arbitrary function of its operands, the same on both.
+
+    So the clamp that both apply to one value, which no input reaches, need not be seen both ways.
+    """
+    for real in reals:
+        real.alike = keys
+    try:
+        return all(_equal(judge, pair, reals, pair.inputs, PRIMES))
+    finally:
+        for real in reals:
+            real.alike = set()
 
 
 def _steer(judge: Judge, pair: Pair, reals: list[Real]) -> list[tuple[Span, str]]:
@@ -109,4 +149,5 @@ def _steer(judge: Judge, pair: Pair, reals: list[Real]) -> list[tuple[Span, str]
 
     if real.unseen():
         dismiss(real, outputs)
+    _share(judge, pair, reals)
     return [(span, outcome) for _, outcome, span in real.unseen()]

@@ -155,10 +155,6 @@ def test_an_exponential_of_a_product_of_exponentials_is_never_called_different()
     assert level(product, sum_, X, X, data=small) is not Level.DIFFERENT
 
 
-OPEN = pytest.mark.xfail(
-    strict=True, reason="`real` asks that every outcome of a site was seen, not that both sides decide alike everywhere"
-)
-
 # -- decisions at other places --------------------------------------------
 
 NEAR: dict[str, tuple[Body, Body, str]] = {
@@ -176,7 +172,7 @@ NEAR: dict[str, tuple[Body, Body, str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=OPEN) for name in NEAR])
+@pytest.mark.parametrize("name", NEAR)
 def test_decisions_at_nearly_the_same_place_are_not_equal(name: str) -> None:
     a, b, spec = NEAR[name]
     assert level(a, b, spec) not in EQUAL
