@@ -20,6 +20,11 @@ class BlockPointerType(core.base_type):
     def __init__(self, base: Any, block_shape: tuple[int, ...]) -> None:
         self.base, self.block_shape = base, block_shape
 
+    @property
+    def element_ty(self) -> Any:
+        """The type of the block, as that of a pointer to one."""
+        return core.block_type(self.base.element_ty, list(self.block_shape))
+
     def parts(self) -> list[Any]:
         rank = len(self.block_shape)
         return [self.base, *[core.int64] * (2 * rank), *[core.int32] * rank]

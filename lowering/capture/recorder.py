@@ -93,6 +93,15 @@ class Recorder:
         self.trace.addresses[self.storage_id(tensor)] = tensor.untyped_storage().data_ptr()
         return tensor.data_ptr()
 
+    def pointer_at(self, address: int, dtype: torch.dtype) -> PointerArg | None:
+        """The memory at an address that the host computed itself, as wrappers of tensors do."""
+        for id, base in self.trace.addresses.items():
+            offset = address - base
+            if 0 <= offset < max(1, self.trace.storages[id].nbytes):
+                ref = TensorRef(id, dtype_name(dtype), (), (), offset // dtype.itemsize)
+                return PointerArg(id, offset, ref)
+        return None
+
     # -- events --------------------------------------------------------------------------------------------------
 
     def note(self, sentence: str) -> None:

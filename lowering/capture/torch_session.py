@@ -144,10 +144,13 @@ class TorchSession:
         """The memory behind a kernel's pointer argument."""
         while not isinstance(tensor, torch.Tensor) and hasattr(tensor, "base"):  # triton.reinterpret
             tensor = tensor.base
-        if not isinstance(tensor, VirtualTensor) or not tensor.is_cuda:
-            raise CpuPointer("Pointer argument cannot be accessed from Triton (cpu tensor?)")
         assert self.recorder is not None
-        return self.recorder.pointer(tensor.inner)
+        if isinstance(tensor, VirtualTensor) and tensor.is_cuda:
+            return self.recorder.pointer(tensor.inner)
+        found = None if isinstance(tensor, torch.Tensor) else self.recorder.pointer_at(tensor.data_ptr(), tensor.dtype)
+        if found is None:
+            raise CpuPointer("Pointer argument cannot be accessed from Triton (cpu tensor?)")
+        return found
 
     def launch(self, launch: Launch) -> None:
         assert self.recorder is not None

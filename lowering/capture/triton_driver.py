@@ -144,6 +144,7 @@ class TtirLauncher:
         self.kernel = getattr(getattr(src, "fn", None), "__name__", metadata.name)
         self.names = list(src.signature)
         self.signature = [src.signature[name] for name in self.names]
+        self.declared = {p.name for p in getattr(getattr(src, "fn", None), "params", ()) if p.is_constexpr}
         self.metadata = metadata
         self.text: str | None = None
         self.options = {name: _plain(getattr(metadata, name)) for name in _OPTIONS if hasattr(metadata, name)}
@@ -166,9 +167,19 @@ class TtirLauncher:
 
     def _bind(self, sink: LaunchSink, values: tuple[Any, ...]) -> Iterator[KernelArg]:
         if len(values) < len(self.signature):  # some launchers pass the arguments without the constexprs
-            values = _without_constants(self.signature, values)
+            values = self._aligned(sink, values)
         for name, signature, value in zip(self.names, self.signature, values):
             yield from _flatten(sink, str(name), signature, value)
+
+    def _aligned(self, sink: LaunchSink, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        """None for every constexpr: those declared, or also those that specialisation made of a 1 or a None."""
+        made = [signature == "constexpr" for signature in self.signature]
+        declared = [name in self.declared for name in self.names]
+        skipped = next((skip for skip in (declared, made) if skip.count(False) == len(values)), None)
+        if skipped is None:
+            raise Unsupported(f"a launch of {self.kernel} with {len(values)} arguments", sink.span())
+        rest = iter(values)
+        return tuple(None if skip else next(rest) for skip in skipped)
 
     def _constants(self, values: tuple[Any, ...]) -> dict[str, Any]:
         triples = zip(self.names, self.signature, values)
@@ -178,11 +189,6 @@ class TtirLauncher:
         expected = self.metadata.irverify_parameters
         if len(arguments) != expected:
             raise InternalError(f"kernel {self.kernel} has {expected} TTIR parameters, {len(arguments)} were bound")
-
-
-def _without_constants(signature: list[Any], values: tuple[Any, ...]) -> tuple[Any, ...]:
-    rest = iter(values)
-    return tuple(None if kind == "constexpr" else next(rest) for kind in signature)
 
 
 def _flatten(sink: LaunchSink, name: str, signature: Any, value: Any) -> Iterator[KernelArg]:

@@ -41,3 +41,19 @@ def test_an_address_inside_a_buffer(session, tables):
 def test_races_through_a_table_are_seen(session, tables):
     _, ran = outcome(session, tables.raced, np.arange(64, dtype=np.float32))
     assert any(event.code == "race" for event in ran.events)
+
+
+def test_a_wrapper_may_say_where_its_data_is(session, tables):
+    _, ran = outcome(session, tables.flipped, X)
+    np.testing.assert_array_equal(ran.outputs["out0"].data[0], X[::-1])
+
+
+def test_a_compiled_kernel_launched_without_its_constants(session, tables):
+    _, ran = outcome(session, tables.launched_twice, X)
+    for name in ("out0", "out1"):
+        np.testing.assert_array_equal(ran.outputs[name].data[0], X)
+
+
+def test_a_block_pointer_says_what_it_points_to(session, tables):
+    _, ran = outcome(session, tables.halves, X)
+    np.testing.assert_array_equal(ran.outputs["out0"].data[0], (X / np.float32(3)).astype(np.float16))

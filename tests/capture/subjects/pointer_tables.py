@@ -46,3 +46,47 @@ def raced(x):
     made = x.clone()
     add_right_neighbour[(4,)](torch.tensor([made.data_ptr()], device=x.device), 4, BLOCK=16)
     return made
+
+
+class Reversed:
+    """What PyTorch has no view for: a tensor read from its end. Triton asks only for data_ptr and dtype."""
+
+    def __init__(self, base):
+        self.base_tensor, self.dtype = base, base.dtype
+
+    def data_ptr(self):
+        return self.base_tensor.data_ptr() + (self.base_tensor.numel() - 1) * self.base_tensor.element_size()
+
+
+@triton.jit
+def copy_strided(source, target, stride, n, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    tl.store(target + lanes, tl.load(source + lanes * stride, mask=lanes < n), mask=lanes < n)
+
+
+def flipped(x):
+    made = torch.empty_like(x)
+    copy_strided[(1,)](Reversed(x), made, -1, x.numel(), BLOCK=64)
+    return made
+
+
+def launched_twice(x):
+    """The compiled kernel is launched again without its constexprs; the stride of 1 was specialised, yet is passed."""
+    first, second = torch.empty_like(x), torch.empty_like(x)
+    kernel = copy_strided[(1,)](x, first, 1, x.numel(), BLOCK=64)
+    kernel[(1, 1, 1)](x, second, 1, x.numel())
+    return first, second
+
+
+@triton.jit
+def cast_through_block(source, target, n, BLOCK: tl.constexpr):
+    block = tl.make_block_ptr(target, (n,), (1,), (0,), (BLOCK,), order=(0,))
+    lanes = tl.arange(0, BLOCK)
+    value = tl.load(source + lanes, mask=lanes < n, other=0.0) / 3
+    tl.store(block, value.to(block.type.element_ty), boundary_check=(0,))
+
+
+def halves(x):
+    made = torch.empty_like(x, dtype=torch.float16)
+    cast_through_block[(1,)](x, made, x.numel(), BLOCK=64)
+    return made
