@@ -117,6 +117,7 @@ STEERING: dict[str, Maker] = {
 OUTSIDE = "outside the given range"
 NEAR = "near the constants"
 MOST_CONSTANTS = 48
+SMALL, MOST_TURNS = 1 << 12, 14
 LARGEST = 1e30  # beyond this a constant is a mask, not a threshold
 FEW = 2  # distinct values up to which an input is a mask or a flag: it stays as given
 
@@ -131,14 +132,20 @@ def outside(given: Mapping[str, np.ndarray], seed: int, declared: frozenset[str]
     return made if any(made[name] is not given[name] for name in given) else None
 
 
-def near(given: Mapping[str, np.ndarray], constants: Sequence[float], seed: int) -> Arrays | None:
-    """Values at, just beside and between the programs' literals: where a threshold is moved, one of them tells."""
+def near(given: Mapping[str, np.ndarray], constants: Sequence[float], seed: int) -> Iterator[Arrays]:
+    """Values at, just beside and between the programs' literals: where a threshold is moved, one of them tells.
+
+    Small inputs get every value of the pool in every place.
+    """
     pool = _pool(constants)
     floats = [name for name, x in given.items() if is_float(x) and x.size and not name.startswith("weight:")]
     if not pool.size or not floats:
-        return None
+        return
     rng = np.random.default_rng([seed, *NEAR.encode()])
-    return {name: _drawn(x, pool, rng) if name in floats else x for name, x in given.items()}
+    order = {name: rng.permutation(given[name].size) for name in floats}
+    small = max(given[name].size for name in floats) <= SMALL
+    for turn in range(min(pool.size, MOST_TURNS) if small else 1):
+        yield {name: _drawn(x, pool, order[name] + turn, rng) if name in order else x for name, x in given.items()}
 
 
 def _pool(constants: Sequence[float]) -> np.ndarray:
@@ -150,10 +157,10 @@ def _pool(constants: Sequence[float]) -> np.ndarray:
     return np.concatenate([usable, -usable, between, usable * 2, usable / 2, usable + 1, usable - 1])
 
 
-def _drawn(x: np.ndarray, pool: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _drawn(x: np.ndarray, pool: np.ndarray, places: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Elements of the pool in the input's format, moved by -1, 0 or 1 of its steps."""
     with np.errstate(all="ignore"):
-        values = rng.choice(pool, x.shape).astype(x.dtype)
+        values = pool[places % pool.size].reshape(x.shape).astype(x.dtype)
         step = formats.ulp(values, dtype_of(x).name) * rng.integers(-1, 2, x.shape)
         moved = (values.astype(np.float64) + step).astype(x.dtype)
     return np.where(np.isfinite(moved.astype(np.float64)), moved, x)

@@ -282,7 +282,8 @@ class Judge:
                 evidence.add_test(run, name, compare(a, b, ()))
             if name == "zeros and ones":
                 self.guard(guards.zero_one(pair, run))
-        self.test_more(pair, inputs.NEAR, inputs.near(pair.inputs, constants(pair), self.options.seed))
+        for arrays in inputs.near(pair.inputs, constants(pair), self.options.seed):
+            self.test_more(pair, inputs.NEAR, arrays)
         declared = scope.declared(self.options.inputs, pair)
         self.test_more(pair, inputs.OUTSIDE, inputs.outside(pair.inputs, self.options.seed, declared))
         count = self.evidence[0].tests if self.evidence else 0
