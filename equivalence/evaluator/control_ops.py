@@ -49,8 +49,10 @@ def for_(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]:
     for bound in x[:3]:
         _observe_control(m, frame, op, bound)
     lower, upper, step = (_per_instance(frame, b) for b in x[:3])
-    carries = x[3:]
-    if max(lower.size, upper.size, step.size) == 1:
+    carries, uniform = x[3:], max(lower.size, upper.size, step.size) == 1
+    if (step == 0).any() or (not uniform and (step < 0).any()):
+        raise Unsupported("a loop that does not advance towards its bound", op.span)
+    if uniform:
         for i in range(int(lower[0]), int(upper[0]), int(step[0])):
             counter = x[0].replace(data=np.array([i], x[0].data.dtype), planes=None, taint=0)
             carries = _enter(m, frame, op.regions[0], [counter, *carries])

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from equivalence.verdicts import Level
+from lowering.errors import Unsupported
 from lowering.ir.parser import parse_program
 from tests.mutation.trial import real_judge
 
@@ -66,3 +68,17 @@ def test_an_extremum_where_only_one_end_is_uniform() -> None:
     found = _extreme("max", Interval(np.full((1, 3), -np.inf), high), 1)
     assert np.broadcast_to(found.hi, (5,)).tolist() == [np.inf] * 5
     assert np.broadcast_to(found.is_top, (5,)).all()
+
+
+def test_a_loop_without_a_step_is_refused() -> None:
+    text = """program(%0: f32[3] "x") {} {
+  %1 = constant {to="i32", value=0} : i32
+  %2 = constant {to="i32", value=4} : i32
+  %3 = for %1, %2, %1, %0 : f32[3] (
+  ^(%4: i32, %5: f32[3]):
+    yield %5
+  )
+  return "out" %3
+}"""
+    with pytest.raises(Unsupported, match="does not advance"):
+        level(text, text, x=np.ones(3, np.float32))
