@@ -100,6 +100,9 @@ def _survey(path: Path, tree: ast.Module) -> SourceFile:
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as call) if _makes_function(call):
                 if _is_public(name):
                     source.candidates.append(Candidate(name, node.lineno, f"{name}(...)", ()))
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Lambda(args=args)) if _is_public(name):
+                signature = f"{name}({ast.unparse(args)})"
+                source.candidates.append(Candidate(name, node.lineno, signature, _parameters(args)))
     source.used = frozenset(_references(tree))
     return source
 

@@ -54,6 +54,13 @@ def source(tmp_path: Path, text: str, name: str = "a.py"):
     return read_source(str(path))
 
 
+def test_a_lambda_with_a_name_is_an_entry_unless_it_only_helps(tmp_path: Path) -> None:
+    text = "ceil = lambda a, b: -(a // -b)\ndef blocks(x):\n    return ceil(x, 32)\n"
+    assert choose_entry(source(tmp_path, text), None) == "blocks"
+    both = source(tmp_path, "import jax\nsoftmax = lambda x, axis=-1: jax.nn.softmax(x, axis)\n")
+    assert choose_entry(both, None) == "softmax" and side_of(both, "softmax").signature == "softmax(x, axis=-1)"
+
+
 def test_kernels_are_not_entries(tmp_path: Path) -> None:
     assert choose_entry(source(tmp_path, TRITON), None) == "softmax"
 
