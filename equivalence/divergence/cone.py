@@ -169,7 +169,8 @@ def match(mine: Side, other: Side, tolerance: float, vouched: np.ndarray | None 
     inside = np.flatnonzero(mine.cone)
     mine.matched[inside] |= np.isin(mine.words[inside], known)
     if tolerance:
-        mine.matched |= _not_by_chance(mine, _same_values(mine, other, tolerance))
+        equal = _not_by_chance(mine, _same_values(mine, other, tolerance))
+        mine.matched |= equal & (mine.values != mine.values[mine.root])  # the result is known to be wrong
     proved = np.flatnonzero(mine.matched & ~mine.leaf & ~mine.literal)
     mine.exonerated = mine.matched | (cone(mine.trace, proved) if proved.size else mine.matched)
 

@@ -106,7 +106,7 @@ def first_value(c: Context) -> Explanation | None:
         if b.fn in ("add", "dot") and starts and (b.name == "dot" or _enclosed(c, b)) and np.isfinite(starts[0].value):
             if starts[0].value and not any(n.fn == b.fn and any(o.literal for o in single(n)) for n in c.front_a):
                 what = f"B's running sum starts from {number(starts[0].value)}, A's from zero"
-                return said("accumulator", near(c, b), written(c, starts[0]), what)
+                return said("accumulator", near(c, b), written(starts[0], b), what)
     return None
 
 
@@ -124,7 +124,9 @@ def constants(c: Context) -> Explanation | None:
             verb = {"add": "adds", "mul": "multiplies by", "div": "divides by", "sub": "subtracts"}.get(
                 b.name, f"uses in {words(b)}"
             )
-            return said(kind, a.span, written(c, cb), f"A {verb} {number(ca.value)} where B {verb} {number(cb.value)}")
+            return said(
+                kind, written(ca, a), written(cb, b), f"A {verb} {number(ca.value)} where B {verb} {number(cb.value)}"
+            )
     return None
 
 
@@ -151,17 +153,22 @@ def _constant_op(node: Node) -> Op | None:
     return node.op if node.name == "literal" and node.op is not None and node.op.name == "constant" else None
 
 
-def written(c: Context, node: Node) -> Span:
-    """Where a literal was written: on the host if a launch passed it in or folded it in."""
-    op = _constant_op(node) or node.op
+def written(node: Node, user: Node) -> Span:
+    """Where a literal was written: on the host if a launch passed it in or folded it in; else where it is used."""
+    span = _written(node)
+    return span if span.line else user.span
+
+
+def _written(node: Node) -> Span:
+    trace, op = node.side.trace, _constant_op(node) or node.op
     if op is None:
         return node.span
-    launches = [o for o in c.b.trace.program.body.walk() if o.name == "launch"]
+    launches = [o for o in trace.program.body.walk() if o.name == "launch"]
     for launch in launches:
         for position, value in enumerate(launch.operands):
-            if c.b.trace.definers.get(value) is op:
+            if trace.definers.get(value) is op:
                 return argument(launch.span, position, len(launch.operands))
-    in_kernel = any(o is op for k in c.b.trace.program.kernels.values() for o in k.body.walk())
+    in_kernel = any(o is op for k in trace.program.kernels.values() for o in k.body.walk())
     return constant(op.span, node.value, launches[-1].span if in_kernel and launches else None)
 
 
