@@ -14,7 +14,7 @@ from equivalence.fields.primes import SafePrime
 from equivalence.interpretations.base import Interpretation, Site
 from equivalence.interpretations.real_accumulate import Accumulate
 from equivalence.interpretations.real_agreement import Agreement, agree, together
-from equivalence.interpretations.real_cell import BOTH, NOTHING, Cell, cell, nothing, ones, pointwise
+from equivalence.interpretations.real_cell import BOTH, DATA, NOTHING, Cell, cell, nothing, ones, pointwise
 from equivalence.interpretations.real_channels import Channels
 from equivalence.interpretations.real_literals import Literals, constants_of
 from equivalence.interpretations.real_relevance import dismiss
@@ -24,7 +24,7 @@ from lowering.ir.program import Program
 
 
 class Real(Accumulate, Interpretation):
-    """One prime.  ``sites.side`` is set by whoever runs two programs under one Real; ``free`` as in Decisions.freed."""
+    """One prime.  Whoever runs two programs under it sets ``sites.side``; ``free`` and ``alike`` as in Decisions."""
 
     name = "real"
 
@@ -35,13 +35,24 @@ class Real(Accumulate, Interpretation):
         self.literals = Literals(self.channels, seed, identification)
         self.sites = Sites()
         self.free: set[str] = set()
+        self.alike: set[str] = set()
         self.assumptions: list[str] = list(identification.assumptions) if identification else []
         self.margins: dict[str, float] = {}  # assumption about sentinels -> the R it holds for
         self.used_integer_values = False
+        self.opaque_logarithms = False
 
     def unseen(self) -> list[tuple[str, str, Span]]:
         """(site key, outcome, where) of every outcome that never happened."""
         return self.sites.unseen()
+
+    def choices(self) -> set[str]:
+        """Sites that take one of their operands: what ``alike`` can replace."""
+        return {key for key, record in self.sites.items() if record.kind in ("max", "min", "abs", "extremum")}
+
+    def dismiss_choices(self, keys: set[str]) -> None:
+        """No unseen outcome of these moves one side's outputs away from the other's."""
+        for key in keys:
+            self.sites[key].possible = 0
 
     def assume(self, text: str, margin: float | None = None) -> None:
         """Lists an assumption once; of several margins the smallest holds."""
@@ -60,7 +71,8 @@ class Real(Accumulate, Interpretation):
     def atom(self, name: str, index: np.ndarray, lanes: Lanes) -> Planes:
         """Float inputs are random in both channels; integer inputs are the integers that they are."""
         if lanes.dtype.is_integer:
-            return self.concrete(lanes.data, False).planes()
+            known = self.concrete(lanes.data, False)
+            return (known if lanes.dtype.kind == "bool" else known.marked(known.mark | DATA)).planes()
         v, w = self.channels.elements(f"input {name}", index)
         sample = pointwise(lambda data: data.astype(np.float64), lanes.data)
         return Cell(sample, v, w, np.full(ones(index.ndim), BOTH)).planes()

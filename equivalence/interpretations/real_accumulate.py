@@ -12,14 +12,19 @@ import numpy as np
 
 from equivalence.evaluator.lanes import FLOAT_DATA, Lanes, Planes
 from equivalence.interpretations import ieee
+from equivalence.interpretations import real_parity as parity
 from equivalence.interpretations.base import Site
 from equivalence.interpretations.real_cell import (
     BOTH,
     CONCRETE,
+    DATA,
     LITERAL,
     MAX,
     NEGINF,
+    PARITY,
     ROOTS,
+    SIGNS,
+    UNSURE,
     WHOLE,
     Array,
     Cell,
@@ -67,7 +72,7 @@ class Accumulate(Integers):
     def op_reduce(self, site: Site, out: Lanes, x: Lanes) -> Planes:
         axis, combine = site.attrs["axis"] + 1, site.attrs["combine"]
         if out.dtype.is_integer and out.taint != FLOAT_DATA:
-            return self.concrete(out.data, self.all_literal(x)).planes()
+            return self.settled(out, x).planes()
         extent = x.shape[axis - 1]
         a = cell(x).map(lambda plane: full(plane, extent, axis))
         if combine in ("max", "min"):
@@ -101,12 +106,14 @@ class Accumulate(Integers):
             a = self.channels.filled(a, np.expand_dims(lost, axis))
             common = np.bitwise_and.reduce(a.mark, axis=axis)
         either = np.bitwise_or.reduce(a.mark, axis=axis)
-        return a, (common & (BOTH | LITERAL | CONCRETE | WHOLE)) | (either & ROOTS)
+        return a, (common & (BOTH | LITERAL | CONCRETE | WHOLE)) | (either & (ROOTS | DATA))
 
     def sum_along(self, a: Cell, axis: int) -> Cell:
         if a.sample.shape[axis] == 1:
             return a.map(lambda plane: plane.squeeze(axis))
         a, mark = self._shared_along(a, axis)
+        if a.has(SIGNS):
+            mark = mark | parity.added_along(a.mark, axis)
         if a.has(NEGINF):
             mark = mark | flag(np.logical_or.reduce(a.minus_infinity, axis=axis), NEGINF)
         field = self.channels.field
@@ -117,6 +124,7 @@ class Accumulate(Integers):
 
     def product_along(self, a: Cell, axis: int) -> Cell:
         a, mark = self._shared_along(a, axis)
+        mark = mark | parity.unsure(np.bitwise_or.reduce(a.mark, axis=axis))
         field = self.channels.field
         v = field.v.prod_axis(a.v, axis) if (mark & V).any() else nothing(mark.ndim)
         w = field.w.prod_axis(a.w, axis) if (mark & W).any() else nothing(mark.ndim)
@@ -140,7 +148,18 @@ class Accumulate(Integers):
         # A mask is the extremum only where all lanes are masked; any other winner was chosen by the data.
         settled = literal | ((chosen.mark & NEGINF) != 0)
         mark = np.where(settled, chosen.mark, chosen.mark & ~LITERAL) if chosen.has(LITERAL) else chosen.mark
-        return self.freed(site, "extremum", chosen.marked(mark | MAX if combine == "max" else mark))
+        chosen = self.freed(site, "extremum", chosen.marked(mark | MAX if combine == "max" else mark))
+        return self._among_lanes(site, combine, chosen, a, axis)
+
+    def _among_lanes(self, site: Site, combine: str, x: Cell, a: Cell, axis: int) -> Cell:
+        """As Decisions.among, of the lanes along ``axis``."""
+        if self.sites.key(site, "extremum") not in self.alike:
+            return x
+        term = self.channels.random(f"among {combine}", self.channels.essence(a))[0]
+        taking = np.broadcast_to(ordinary(a), np.broadcast_shapes(a.mark.shape, term.shape))
+        total = self.channels.field.v.sum_axis(np.where(taking, term, np.uint32(0)), axis)
+        roots = np.bitwise_or.reduce(self.channels.essence_roots(a), axis=axis)
+        return self.replaced(f"the {combine}", x, total, roots, taking.sum(axis=axis) > 1)
 
     def _record_winner(self, site: Site, a: Cell, place: Array, axis: int, lanes: tuple[Lanes, ...]) -> None:
         """Whether the first, the last, an inner one of the lanes that take part, and a literal, have won somewhere."""
@@ -181,7 +200,7 @@ class Accumulate(Integers):
     def op_scan(self, site: Site, out: Lanes, x: Lanes) -> Planes:
         axis, combine = site.attrs["axis"] + 1, site.attrs["combine"]
         if out.dtype.is_integer and out.taint != FLOAT_DATA:
-            return self.concrete(out.data, self.all_literal(x)).planes()
+            return self.settled(out, x).planes()
         a = cell(x).map(lambda plane: full(plane, x.shape[axis - 1], axis))
         turned = a.map(lambda plane: np.flip(plane, axis)) if site.attrs["reverse"] else a
         result = self._running_sum(turned, axis) if combine == "add" else self._steps(site, out, turned, axis, x)
@@ -190,7 +209,9 @@ class Accumulate(Integers):
     def _running_sum(self, a: Cell, axis: int) -> Cell:
         field = self.channels.field
         mark = np.bitwise_and.accumulate(a.mark, axis=axis) & (BOTH | LITERAL | CONCRETE | WHOLE)
-        mark = mark | (np.bitwise_or.accumulate(a.mark, axis=axis) & ROOTS)
+        mark = mark | (np.bitwise_or.accumulate(a.mark, axis=axis) & (ROOTS | DATA | UNSURE))
+        if a.has(SIGNS):
+            mark = mark | (np.bitwise_xor.accumulate(a.mark, axis=axis) & PARITY)
         v = field.v.cumsum_axis(a.v, axis) if (mark & V).any() else nothing(mark.ndim)
         w = field.w.cumsum_axis(a.w, axis) if (mark & W).any() else nothing(mark.ndim)
         with np.errstate(all="ignore"):
@@ -223,7 +244,7 @@ class Accumulate(Integers):
 
     def op_dot(self, site: Site, out: Lanes, a: Lanes, b: Lanes, acc: Lanes | None = None) -> Planes:
         if out.dtype.is_integer and out.taint != FLOAT_DATA:
-            return self.concrete(out.data, self.all_literal(*([a, b] if acc is None else [a, b, acc]))).planes()
+            return self.settled(out, *([a, b] if acc is None else [a, b, acc])).planes()
         rank, depth = len(a.shape), a.shape[-1]
         left = cell(a).map(lambda plane: full(plane, depth, rank))
         right = cell(b).map(lambda plane: full(plane, depth, rank - 1))
@@ -231,6 +252,7 @@ class Accumulate(Integers):
         return (product if acc is None else self.add(product, cell(acc))).planes()
 
     def matmul(self, a: Cell, b: Cell, rank: int) -> Cell:
+        lost = parity.lost(a.mark, rank, b.mark, rank - 1)
         (a, row), (b, column) = self._shared_along(a, rank), self._shared_along(b, rank - 1)
         row, column = np.expand_dims(row, rank), np.expand_dims(column, rank - 1)
         if ((row & column & BOTH) == 0).any():
@@ -238,7 +260,7 @@ class Accumulate(Integers):
             if a.alive.all() and b.alive.all():
                 a, b = self.channels.filled(a, everywhere), self.channels.filled(b, everywhere)
                 row, column = (np.full((1,) * a.mark.ndim, BOTH) | x for x in (row, column))
-        mark = (row & column & (BOTH | LITERAL | CONCRETE | WHOLE)) | ((row | column) & ROOTS)
+        mark = (row & column & (BOTH | LITERAL | CONCRETE | WHOLE)) | ((row | column) & (ROOTS | DATA)) | lost
         v = self._product(self.channels.field.v, a.v, b.v) if (mark & V).any() else nothing(mark.ndim)
         w = self._product(self.channels.field.w, a.w, b.w) if (mark & W).any() else nothing(mark.ndim)
         with np.errstate(all="ignore"):

@@ -82,7 +82,11 @@ def agree(real: object, out_a: Lanes, out_b: Lanes) -> Agreement:
     tags = [_infinity(x) for x in (a, b)]
     same_tag = (tags[0] == tags[1]) & (tags[0] != 0)
     gap = _gap(a["sample"], b["sample"])
-    mismatch = (clean & differs).any(0) | (tags[0] != tags[1]) | (valid.any(0) & (gap > SAMPLES_MEET))
+    differing = (clean & differs).any(0)
+    if getattr(real, "opaque_logarithms", False):  # v may stand for a sum of opaque logarithms: w alone is enough
+        differing = differing & ~(clean & ~differs).any(0)
+        differs = differs & differing
+    mismatch = differing | (tags[0] != tags[1]) | (valid.any(0) & (gap > SAMPLES_MEET))
     mismatch = mismatch & ~undefined
     stubborn = valid.any(0) & ~clean.any(0) & differs.any(0) & ~mismatch & ~undefined
     incomparable = (~valid.any(0) & ~same_tag & ~mismatch) | undefined

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from equivalence.fields.constants import Form, exact
+from equivalence.interpretations import real_parity as parity
 from equivalence.interpretations.real_cell import (
     BOTH,
     CONCRETE,
@@ -19,6 +20,7 @@ from equivalence.interpretations.real_cell import (
     ROOT_V,
     ROOT_W,
     ROOTS,
+    SIGNS,
     WHOLE,
     Array,
     Cell,
@@ -60,7 +62,7 @@ class Arithmetic:
     def _linear(self, op: str, fn: Any, a: Cell, b: Cell) -> Cell:
         whole = ((a.mark | b.mark) & MAX) != 0
         a, b = self.channels.completed(a, b, whole)
-        mark = self.shared(a, b)
+        mark = self.shared(a, b) | parity.added(a.mark, b.mark)
         if a.has(NEGINF) or b.has(NEGINF):
             mark = mark | self._low_sum(op, a, b)
         v, w = self.channels.apply(op, mark, a, b)
@@ -93,6 +95,8 @@ class Arithmetic:
     def mul(self, a: Cell, b: Cell) -> Cell:
         a, b = self.channels.completed(a, b)
         mark = self.shared(a, b) | self._kept_max(a, b) | self._kept_max(b, a)
+        if a.has(SIGNS) or b.has(SIGNS):
+            mark = mark | parity.product(self.literals, a, b)
         if a.has(NEGINF) or b.has(NEGINF):
             mark = mark | self._low_product(a, b) | self._low_product(b, a)
         sample = pointwise(np.multiply, a.sample, b.sample)
@@ -132,6 +136,8 @@ class Arithmetic:
         a, b = self.channels.completed(a, b)
         turned = self.channels.inverse(b)
         mark = (self.shared(a, turned) & ~(CONCRETE | WHOLE)) | self._kept_max(a, turned)
+        if a.has(SIGNS) or b.has(SIGNS):
+            mark = mark | parity.quotient(self.literals, a, b)
         if a.has(NEGINF):
             mark = mark | self._low_product(a, b)
         sample = pointwise(np.divide, a.sample, b.sample)
@@ -157,7 +163,7 @@ class Arithmetic:
             return self.literals.form(exact(1), x.mark.ndim)
         v = self.channels.field.v.power(x.v, n) if x.has(V) else x.v
         w = self.channels.field.w.power(x.w, n) if x.has(W) else x.w
-        kept = x.mark & (_KEPT | ROOTS)
+        kept = x.mark & (_KEPT | ROOTS) | (x.mark & SIGNS if n == 1 else parity.unsure(x.mark))
         return Cell(pointwise(lambda s: np.power(s, n), x.sample), v, w, kept)
 
     # -- roots ---------------------------------------------------------------------------------------------------
@@ -167,7 +173,7 @@ class Arithmetic:
         known = self.literals.mapped(x, lambda form: form.sqrt())
         if known is not None:
             return known
-        mark, field = x.mark & (BOTH | ROOTS | LITERAL), self.channels.field
+        mark, field = x.mark & (BOTH | ROOTS | LITERAL) | parity.unsure(x.mark), self.channels.field
         v, w = nothing(mark.ndim), nothing(mark.ndim)
         if x.has(V):
             v, bad = field.v.sqrt(x.v)
@@ -182,4 +188,4 @@ class Arithmetic:
         field = self.channels.field
         v = field.v.power(x.v, pow(3, -1, field.v.m - 1)) if x.has(V) else x.v
         w = field.w.power(x.w, pow(3, -1, field.w.m - 1)) if x.has(W) else x.w
-        return Cell(pointwise(np.cbrt, x.sample), v, w, x.mark & (BOTH | ROOTS | LITERAL))
+        return Cell(pointwise(np.cbrt, x.sample), v, w, x.mark & (BOTH | ROOTS | LITERAL) | parity.unsure(x.mark))

@@ -31,6 +31,11 @@ MAX = np.uint16(64)
 CONCRETE = np.uint16(128)
 #: Some integer, whatever the sample says (rounded values, integers): rounding leaves it alone.
 WHOLE = np.uint16(256)
+#: log took this w from -v (real_parity); a factor has made the sign of its exponential unknown.
+PARITY, UNSURE = np.uint16(512), np.uint16(1024)
+SIGNS = PARITY | UNSURE
+#: An integer computed from the values of integer inputs: no mask and no count of one.
+DATA = np.uint16(2048)
 NOTHING = np.uint16(0)
 
 _THREADED_FROM = 1 << 17

@@ -5,6 +5,8 @@ A mixin; every decision whose operands depend on an input is a site whose outcom
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from equivalence.evaluator.lanes import FLOAT_DATA, Lanes, Planes
@@ -23,6 +25,7 @@ from equivalence.interpretations.real_cell import (
     W,
     cell,
     flag,
+    nothing,
     pick,
     pointwise,
 )
@@ -65,6 +68,7 @@ class Decisions(Functions):
 
     sites: Sites
     free: set[str]
+    alike: set[str]
 
     def truth(self, outcome: Array, literal: Array) -> Cell:
         """A concrete truth value."""
@@ -86,7 +90,8 @@ class Decisions(Functions):
         settled = ((a.mark & b.mark & LITERAL) != 0) | ~ordinary(a) | ~ordinary(b)
         left, right_ = (x.marked(unliteral(x.mark, settled)) for x in (a, b))
         chosen = pick(take, left, right_)
-        return self.freed(site, kind, chosen.marked(chosen.mark | MAX) if kind == "max" else chosen)
+        chosen = self.freed(site, kind, chosen.marked(chosen.mark | MAX) if kind == "max" else chosen)
+        return self.among(site, kind, chosen, [a, b])
 
     def freed(self, site: Site, kind: str, x: Cell) -> Cell:
         """At sites in ``free`` an arbitrary value replaces the chosen one: does the output depend on it at all?"""
@@ -95,16 +100,34 @@ class Decisions(Functions):
         v, w = self.channels.random(f"free {site.number}", self.channels.essence(x))
         return Cell(x.sample, v, w, x.mark | flag(x.alive, BOTH))
 
+    def among(self, site: Site, kind: str, x: Cell, operands: Sequence[Cell]) -> Cell:
+        """At sites in ``alike`` a random function of the operands, in any order, replaces the chosen one.
+
+        Two programs that are equal then are equal whichever operand is chosen.
+        """
+        if self.sites.key(site, kind) not in self.alike:
+            return x
+        total, roots, several = nothing(x.mark.ndim), NOTHING, np.zeros((1,) * x.mark.ndim, np.uint8)
+        for a in operands:
+            term = self.channels.random(f"among {kind}", self.channels.essence(a))[0]
+            total = self.channels.field.v.add(total, np.where(ordinary(a), term, np.uint32(0)))
+            roots, several = roots | self.channels.essence_roots(a), several + ordinary(a)
+        return self.replaced(f"the {kind}", x, total, roots, several > 1)
+
+    def replaced(self, text: str, x: Cell, essence: Array, roots: Array, here: Array) -> Cell:
+        v, w = self.channels.random(text, essence)
+        return pick(here, Cell(x.sample, v, w, np.broadcast_to(BOTH | roots, x.mark.shape) | (x.mark & WHOLE)), x)
+
     def op_max(self, site: Site, out: Lanes, a: Lanes, b: Lanes) -> Planes:
         if out.dtype.is_integer and out.taint != FLOAT_DATA:
-            return self.concrete(out.data, self.all_literal(a, b)).planes()
+            return self.settled(out, a, b).planes()
         return self.extreme(site, site.name, cell(a), cell(b), (a, b)).planes()
 
     op_min = op_max
 
     def op_abs(self, site: Site, out: Lanes, a: Lanes) -> Planes:
         if out.dtype.is_integer and out.taint != FLOAT_DATA:
-            return self.concrete(out.data, self.all_literal(a)).planes()
+            return self.settled(out, a).planes()
         x = cell(a)
         negative = pointwise(np.signbit, x.sample, dtype=bool)
         if not self.sites.settled(site, "abs"):
@@ -112,7 +135,10 @@ class Decisions(Functions):
         flipped = pick(negative, self.neg(x), x)
         if x.has(NEGINF):
             flipped = flipped.marked(flipped.mark & ~NEGINF)
-        return self.freed(site, "abs", flipped).planes()
+        flipped = self.freed(site, "abs", flipped)
+        if self.sites.key(site, "abs") in self.alike:
+            return self.hashed("the abs", self.upright(x)[1]).sampled(flipped.sample).planes()
+        return flipped.planes()
 
     def op_cmp(self, site: Site, out: Lanes, a: Lanes, b: Lanes) -> Planes:
         if out.taint != FLOAT_DATA:
@@ -160,6 +186,9 @@ class Decisions(Functions):
     # -- supplied by the integers --------------------------------------------------------------------------------
 
     def concrete(self, data: Array, literal: bool) -> Cell:
+        raise NotImplementedError
+
+    def settled(self, out: Lanes, *args: Lanes) -> Cell:
         raise NotImplementedError
 
     @staticmethod

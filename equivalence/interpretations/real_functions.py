@@ -19,8 +19,10 @@ from equivalence.interpretations.real_cell import (
     CONCRETE,
     LITERAL,
     NEGINF,
+    PARITY,
     ROOT_V,
     ROOT_W,
+    UNSURE,
     Array,
     Cell,
     V,
@@ -53,6 +55,8 @@ class Functions(Arithmetic):
     """``math`` by name."""
 
     assumptions: list[str]
+    #: log also has a v, a random function of its w: then products with what only v has distribute over its sums.
+    opaque_logarithms: bool
 
     def function(self, fn: str, dtype: str, *args: Cell) -> Cell:
         """fn of cells; the sample is computed directly, not through the composition."""
@@ -80,13 +84,16 @@ class Functions(Arithmetic):
     # -- exp and what is made of it ------------------------------------------------------------------------------
 
     def exp(self, x: Cell, dtype: str = "f64") -> Cell:
-        """g^w; exp(-inf) = 0, and so it is for sentinels where the dtype's exp underflows."""
+        """g^w, negated by the parity; exp(-inf) = 0, and so it is for sentinels where the dtype's exp underflows."""
         known = self.literals.mapped(x, lambda form: exact(1) if form.rational == 0 else None)
         if known is not None:
             return known
         whole = self.channels.filled(x, np.ones((1,) * x.mark.ndim, bool))
-        mark = flag(whole.alive, V) | flag((whole.mark & ROOT_W) != 0, ROOT_V) | (x.mark & LITERAL)
+        rooted = (whole.mark & (ROOT_W | UNSURE)) != 0
+        mark = flag(whole.alive, V) | flag(rooted, ROOT_V) | (x.mark & LITERAL)
         v = self.channels.field.exp(whole.w)
+        if x.has(PARITY):
+            v = np.where((x.mark & PARITY) != 0, self.channels.field.v.neg(v), v)
         result = Cell(pointwise(np.exp, x.sample), v, nothing(mark.ndim), mark)
         return result if not x.has(NEGINF) else self._vanishing(x, result, dtype)
 
@@ -129,13 +136,15 @@ class Functions(Arithmetic):
             return known
         whole, field = self.channels.filled(x, (x.mark & V) == 0), self.channels.field
         w, missing = field.log(whole.v)
-        at = np.nonzero(missing & (whole.v != 0))
+        negated, zero = missing & (whole.v != 0), missing & (whole.v == 0)
+        at = np.nonzero(negated)
         w[at] = field.log(field.v.neg(whole.v[at]))[0]
-        zero = missing & (whole.v == 0)
         mark = flag((whole.mark & V) != 0, W) | flag((whole.mark & ROOT_V) != 0, ROOT_W) | (x.mark & LITERAL)
+        mark = mark | flag(negated, PARITY)
         if zero.any():
             mark = mark & ~flag(zero, W) | flag(zero & (x.sample == 0) & ((x.mark & CONCRETE) != 0), NEGINF)
-        return Cell(pointwise(np.log, x.sample), nothing(mark.ndim), w, mark)
+        result = Cell(pointwise(np.log, x.sample), nothing(mark.ndim), w, mark)
+        return self.channels.filled(result, (mark & W) != 0) if self.opaque_logarithms else result
 
     def log2(self, x: Cell) -> Cell:
         return self.over(self.log(x), _LN2)

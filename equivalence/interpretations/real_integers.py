@@ -10,12 +10,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from equivalence.evaluator.lanes import FLOAT_DATA, INTEGER_DATA, Lanes, Planes
+from equivalence.evaluator.lanes import FLOAT_DATA, Lanes, Planes
 from equivalence.interpretations import ieee
 from equivalence.interpretations.base import Site
 from equivalence.interpretations.real_cell import (
     BOTH,
     CONCRETE,
+    DATA,
     LITERAL,
     NOTHING,
     ROOTS,
@@ -58,11 +59,23 @@ class Integers(Decisions):
         x = self.literals.integers(data)
         return x if literal else x.marked(x.mark & ~LITERAL)
 
+    def settled(self, out: Lanes, *args: Lanes) -> Cell:
+        """An integer that no float decides; DATA where it is computed from values of integer inputs, masks apart."""
+        return self._traced(self.concrete(out.data, self.all_literal(*args)), out, args)
+
+    @staticmethod
+    def _traced(x: Cell, out: Lanes, args: Sequence[Lanes]) -> Cell:
+        data = out.dtype.kind != "bool" and any(cell(a).has(DATA) for a in args)
+        return x.marked(x.mark | DATA) if data else x
+
     def integer(self, site: Site, out: Lanes, args: Sequence[Lanes]) -> Cell:
         """Any primitive whose result is an integer and that is no comparison."""
-        literal = self.all_literal(*args)
         if out.taint != FLOAT_DATA:
-            return self.concrete(out.data, literal)
+            return self.settled(out, *args)
+        return self._traced(self._from_floats(site, out, args), out, args)
+
+    def _from_floats(self, site: Site, out: Lanes, args: Sequence[Lanes]) -> Cell:
+        literal = self.all_literal(*args)
         own = [a.replace(data=own_values(a)) for a in args]
         exact = self.concrete(ieee.evaluate(site.name, site.attrs, out.dtype, *own), literal)
         cells = [cell(a) for a in args]
@@ -102,9 +115,9 @@ class Integers(Decisions):
         return self._truncated(out.dtype, x).planes()
 
     def _to_float(self, site: Site, out: Lanes, a: Lanes, x: Cell) -> Cell:
-        """The identity; integer inputs used as numbers are remembered."""
+        """The identity; values of integer inputs used as numbers are remembered, masks and counts are not."""
         if a.dtype.is_integer:
-            self.used_integer_values |= a.taint == INTEGER_DATA and not x.is_all(LITERAL)
+            self.used_integer_values |= x.has(DATA)
             return x
         return self.saturated(site, x, out.dtype, a) if site.attrs.get("saturate") else x
 
@@ -151,6 +164,7 @@ class Integers(Decisions):
                 self.literals.floats(out.data, out.dtype.name) if out.dtype.is_float else self.concrete(out.data, True)
             )
             return made.planes()
+        self.used_integer_values |= cell(a).has(DATA)
         hashed = self.hashed(f"bitcast {a.dtype} {out.dtype}", cell(a))
         if out.dtype.is_integer:
             hashed = hashed.marked(hashed.mark | WHOLE)

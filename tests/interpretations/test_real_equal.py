@@ -47,6 +47,18 @@ def log_softmax_plain(k: Kit, x: Value) -> Value:
     return k.b("sub", x, k.c.spread(log_sum_exp_plain(k, x), x, 1))
 
 
+def log_sum_exp_of_parts(k: Kit, x: Value) -> Value:
+    """Two halves' logsumexps, put together as split attention and chunked cross entropy do: exp undoes log."""
+    (rows, columns), half = x.type.shape, x.type.shape[1] // 2
+    parts = [
+        k.c.logsumexp(k.b("slice", x, start=(0, at), limit=(rows, at + half), step=(1, 1)), 1)
+        for at in range(0, columns, half)
+    ]
+    top = k.b("max", *parts, nan="number")
+    total = k.b("add", *(k.fn("exp", k.b("sub", part, top)) for part in parts))
+    return k.b("add", k.fn("log", total), top)
+
+
 def softmax_plain(k: Kit, x: Value) -> Value:
     e = k.fn("exp", x)
     return k.b("div", e, k.c.spread(k.c.reduce("add", e, 1), e, 1))
@@ -73,6 +85,8 @@ PAIRS = {
     "gelu tanh": (lambda k, x: k.c.gelu_tanh(x), gelu_computed_constant),
     "erfc": (lambda k, x: k.fn("erfc", k.b("neg", x)), lambda k, x: k.c.plus(k.fn("erf", x), 1.0)),
     "logsumexp": (lambda k, x: k.c.logsumexp(x, 1), log_sum_exp_plain),
+    "logsumexp of parts": (lambda k, x: k.c.logsumexp(x, 1), log_sum_exp_of_parts),
+    "exp of log": (softmax_plain, lambda k, x: k.fn("exp", k.fn("log", softmax_plain(k, x)))),
     "log softmax": (lambda k, x: k.c.log_softmax(x, 1), log_softmax_plain),
     "log of softmax": (lambda k, x: k.c.log_softmax(x, 1), lambda k, x: k.fn("log", softmax_plain(k, x))),
     "softmax": (lambda k, x: k.c.softmax(x, 1), softmax_plain),
