@@ -37,7 +37,7 @@ class UsageError(IrverifyError):
 
 
 class Unsupported(IrverifyError):
-    """A construct that is not modelled: ``construct`` names it, ``span`` is its source line, ``hint`` what would help."""
+    """A construct that is not modelled: ``construct`` names it at ``span``; ``hint`` says what would help."""
 
     exit_code = 3
 

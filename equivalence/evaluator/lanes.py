@@ -29,8 +29,9 @@ class Lanes:
 
     ``planes`` is None for index integers: they are concrete under every interpretation.  ``freedoms`` is a bit set of
     sites (machine.Freedoms) whose open choices this value depends on; ``literal`` says whether lanes may be literals;
-    ``product`` whether lanes may be a product that the compiler may fuse into an addition.  ``fits``: floats, a narrower
-    format that holds every lane; integers, the dtype itself when no lane's word is a sum that may have wrapped.
+    ``product`` whether lanes may be a product that the compiler may fuse into an addition.  ``fits``: for floats a
+    narrower format that holds every lane; for integers the dtype itself when no lane's word is a sum that may have
+    wrapped.
     """
 
     dtype: DType

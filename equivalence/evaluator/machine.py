@@ -418,14 +418,13 @@ def kernel_frame(
     kernel: Function, operands: Sequence[Lanes], grid: tuple[int, int, int], instance: np.ndarray
 ) -> Frame:
     """The frame of a chunk of program instances."""
-    frame = Frame(
+    return Frame(
         dict(zip(kernel.params, operands, strict=True)),
         str(kernel.attrs.get("key") or f"kernel {id(kernel)}"),
         bool(kernel.attrs.get("contract", False)),
         grid,
         instance,
     )
-    return frame
 
 
 def any_value(lanes: Lanes) -> Any:

@@ -71,7 +71,7 @@ def pad(
     source, target = [slice(None)], [slice(None)]
     for extent, lo, gap, total in zip(shape, low, interior, out, strict=True):
         step = gap + 1
-        first = max(0, -(-(-lo) // step)) if lo < 0 else 0
+        first = max(0, -(lo // step))  # lanes that negative padding crops
         count = max(0, min(extent - first, -(-(total - lo - first * step) // step)))
         source.append(slice(first, first + count))
         begin = lo + first * step

@@ -154,7 +154,7 @@ class Judge:
     # -- evidence ------------------------------------------------------------------------------------------------
 
     def deep_runs(self) -> None:
-        """Every set of shapes once under the fingerprints, the bounds and `depends`; one that cannot run is left out."""
+        """Every set of shapes once under the fingerprints, the bounds and `depends`; what cannot run is left out."""
         given, *others = self.pairs
         for number, pair in enumerate([given, *others]):
             if number and self.late():

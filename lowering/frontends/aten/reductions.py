@@ -51,7 +51,7 @@ def sum_(ctx: Context, self: Any, dim: Any = None, keepdim: bool = False, dtype:
 
 @aten("mean")
 def mean(ctx: Context, self: Any, dim: Any = None, keepdim: bool = False, dtype: str | None = None) -> Value:
-    """CUDA multiplies the accumulator by 1/n (a division of its own accuracy) and rounds once; the CPU rounds the sum."""
+    """CUDA multiplies by 1/n (a division of its own accuracy) and rounds once; the CPU rounds the sum first."""
     folded = Folded(ctx, _accumulated(ctx, self, dtype), dim)
     result = total(ctx, folded.x, folded.axis)
     b = ctx.builder
