@@ -9,8 +9,8 @@ import ctypes
 from contextlib import suppress
 from functools import cache
 
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
-_LARGEST = 32 << 20  # the most that glibc accepts: larger arrays are mapped and given back at once
+_TRIM_THRESHOLD, _MMAP_THRESHOLD, _MMAP_MAX = -1, -3, -4
+_LARGEST = 32 << 20  # the most that glibc accepts
 _KEPT = 256 << 20
 
 
@@ -20,4 +20,5 @@ def keep_pages() -> None:
     with suppress(OSError, AttributeError):
         mallopt = ctypes.CDLL(None).mallopt
         mallopt(_MMAP_THRESHOLD, _LARGEST)
+        mallopt(_MMAP_MAX, 0)  # larger arrays too come from the heap
         mallopt(_TRIM_THRESHOLD, _KEPT)

@@ -22,6 +22,9 @@ from numpy.typing import ArrayLike, NDArray
 from equivalence.fields import threads
 from equivalence.fields.scalar61 import P, Word, finish, scramble, word
 
+_HALF = np.uint64(P // 2)
+_MARKED = np.uint64(~(1 << 61) & (1 << 64) - 1)
+
 Words = NDArray[np.uint64]
 _U = np.uint64
 
@@ -66,6 +69,36 @@ def _mix_sym(k: Word, a: Words, sa: int, b: Words, sb: int, out: Words, lo: int,
         for i in range(lo, hi):
             x, y = word(a[i * sa]), word(b[i * sb])
             out[i] = finish(absorb(k, absorb(k, k, min(x, y)), max(x, y)))
+
+
+@njit(types.void(_KEY, _IN, _INT, _OUT, _INT, _INT), nogil=True, cache=True)
+def _seal(k: Word, a: Words, sa: int, out: Words, lo: int, hi: int) -> None:
+    """As _mix1 with bits 62 and 63 as a part of the word."""
+    for i in range(lo, hi):
+        out[i] = finish(scramble(k ^ (a[i * sa] & _MARKED)) + k)
+
+
+@njit(types.void(_KEY, _KEY, _OUT, _INT, _INT), nogil=True, cache=True)
+def _count(k: Word, first: Word, out: Words, lo: int, hi: int) -> None:
+    for i in range(lo, hi):
+        out[i] = finish(absorb(k, k, first + np.uint64(i)))
+
+
+@njit(inline="always")
+def _bare(x: Word) -> Word:
+    return np.uint64(P) - x if x > _HALF else x
+
+
+@njit(types.void(_KEY, _KEY, _IN, _INT, _IN, _INT, _OUT, _INT, _INT), nogil=True, cache=True)
+def _signed(k: Word, sym: Word, a: Words, sa: int, b: Words, sb: int, out: Words, lo: int, hi: int) -> None:
+    """The hash of the operands without their signs (w and -w), with the product of the signs; ordered unless sym."""
+    for i in range(lo, hi):
+        u, v = word(a[i * sa]), word(b[i * sb])
+        x, y = _bare(u), _bare(v)
+        if sym:
+            x, y = min(x, y), max(x, y)
+        h = finish(absorb(k, absorb(k, k, x), y))
+        out[i] = np.uint64(P) - h if (u > _HALF) != (v > _HALF) else h
 
 
 @njit(types.void(_KEY, _IN, _INT, _IN, _INT, _IN, _INT, _OUT, _INT, _INT), nogil=True, cache=True)
@@ -114,6 +147,22 @@ class Mixer:
     def mix_sym(self, tag: int, a: ArrayLike, b: ArrayLike) -> Words:
         """Hash of the unordered pair {a, b}, elementwise with broadcasting."""
         return _run(_mix_sym, key(self.seed, tag, "sym"), a, b)
+
+    def seal(self, tag: int, a: ArrayLike) -> Words:
+        """Hash of one word together with its bits 62 and 63."""
+        return _run(_seal, key(self.seed, tag, "seal"), a)
+
+    def count(self, tag: int, first: int, shape: tuple[int, ...]) -> Words:
+        """Hashes of first, first + 1, ... as mix gives them."""
+        out = np.empty(shape, np.uint64)
+        threads.over(out.size, _count, np.uint64(key(self.seed, tag, "1")), np.uint64(first), out.reshape(-1))
+        return out
+
+    def mix_signed(self, tag: int, a: ArrayLike, b: ArrayLike, symmetric: bool) -> Words:
+        """Hash of two words up to sign: negating one negates the result mod p."""
+        words = [np.asarray(x, np.uint64) for x in (a, b)]
+        role = np.uint64(key(self.seed, tag, "sym" if symmetric else "2"))
+        return threads.elementwise(_signed, [role, np.uint64(symmetric)], words, np.uint64)[0]
 
     def mix_axis(self, tag: int, a: ArrayLike, axis: int = -1) -> Words:
         """Hash of the sequence along `axis` (order and length matter); that axis is removed."""

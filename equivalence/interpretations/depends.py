@@ -30,11 +30,10 @@ class Depends(Interpretation):
         return {"touch": np.zeros(ones, np.uint64), "poison": np.zeros(ones, np.uint8)}
 
     def atom(self, name: str, index: np.ndarray, lanes: Lanes) -> Planes:
-        bit = (
-            index.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-            + np.uint64(tag(name) * 0x85EBCA6B & 0xFFFFFFFFFFFFFFFF)
-        ) >> np.uint64(58)
-        return {"touch": np.uint64(1) << bit, "poison": np.zeros((1,) * index.ndim, np.uint8)}
+        bit = index.view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        bit += np.uint64(tag(name) * 0x85EBCA6B & 0xFFFFFFFFFFFFFFFF)
+        bit >>= np.uint64(58)
+        return {"touch": np.left_shift(np.uint64(1), bit, out=bit), "poison": np.zeros((1,) * index.ndim, np.uint8)}
 
     def undefined(self, first: int, lanes: Lanes) -> Planes:
         ones = (1,) * lanes.data.ndim

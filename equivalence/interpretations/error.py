@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from equivalence.evaluator.lanes import ALL, Lanes, Planes
-from equivalence.interpretations import error_math, ieee
+from equivalence.interpretations import error_loops, error_math, ieee
 from equivalence.interpretations.base import Interpretation, Site
 from equivalence.interpretations.hashed import Hashed
-from equivalence.numerics.error_bounds import declared_bound, error_at
+from equivalence.numerics.error_bounds import Bound, declared_bound, error_at
 from equivalence.numerics.formats import format_of
 from lowering.ir.types import DType
 
@@ -71,6 +71,8 @@ def usual(n: int, u: float) -> float:
     return min(worst(n, u), 4 * np.sqrt(n) * u)
 
 
+#: Exponentials by the logarithm of their base, rounded up.
+_RATES = {"exp": 1.0, "exp2": float(np.log(2.0)) * (1 + 2.0**-50)}
 GROWTH: dict[str, Callable[[int, float], float]] = {"bound": worst, "expected": usual}
 
 
@@ -122,9 +124,19 @@ class Error(Interpretation):
         """One rounding more.  An infinity is exact where an operand is one already (a mask), unknown elsewhere."""
         if not out.dtype.is_float:
             return passed
+        if error_loops.fits(None, out.data):
+            return self._masked(out, error_loops.rounded(out.data, passed, *self._unit(out)), x)
         if "rounding" not in self._known:
             self._known["rounding"] = rounding(wide(out), out.dtype) * self._halves
-        error = passed + self._known["rounding"]
+        return self._masked(out, passed + self._known["rounding"], x)
+
+    def _unit(self, out: Lanes) -> tuple[float, float]:
+        """What one rounding costs: (of the value, at least)."""
+        u, tiny = unit(out.dtype)
+        return u * (1 + 4 * u) * self._halves, tiny * self._halves
+
+    @staticmethod
+    def _masked(out: Lanes, error: Array, x: Sequence[Lanes]) -> Array:
         if np.isinf(out.data).any():
             masked = np.isinf(wide(out)) & np.logical_or.reduce(np.broadcast_arrays(*(np.isinf(wide(a)) for a in x)))
             error = np.where(masked, 0.0, error)
@@ -136,6 +148,9 @@ class Error(Interpretation):
     op_sub = op_add
 
     def op_mul(self, site: Site, out: Lanes, x: Sequence[Lanes], e: Sequence[Array], growth: Any) -> Array:
+        if error_loops.fits(None, out.data, x[0].data, x[1].data):
+            error = error_loops.product(out.data, x[0].data, x[1].data, e[0], e[1], *self._unit(out))
+            return self._masked(out, error, x)
         return self._rounded(out, product_error(wide(x[0]), wide(x[1]), e[0], e[1]), x)
 
     def op_fma(self, site: Site, out: Lanes, x: Sequence[Lanes], e: Sequence[Array], growth: Any) -> Array:
@@ -144,6 +159,10 @@ class Error(Interpretation):
     def op_div(self, site: Site, out: Lanes, x: Sequence[Lanes], e: Sequence[Array], growth: Any) -> Array:
         if not out.dtype.is_float:
             return self.unknown(site, out, x, e, growth)
+        bound = _correct() if site.attrs["accuracy"] == "exact" else self._bound("div", site, out)
+        if self._halves == 1 and error_loops.fits(bound, out.data, x[0].data, x[1].data):
+            if site.attrs["accuracy"] != "exact" or np.isfinite(out.data).all():
+                return error_loops.quotient(bound, [a.data for a in x], out.data, e)
         if not e[0].any() and not e[1].any():
             return self._divided(site, out, x, np.zeros((1,) * out.data.ndim))
         quotient, divisor = np.abs(wide(out)), np.abs(wide(x[1]))
@@ -166,9 +185,12 @@ class Error(Interpretation):
         return self._known[fn]
 
     @staticmethod
-    def _declared_now(fn: str, site: Site, out: Lanes, x: Sequence[Lanes]) -> Array:
+    def _bound(fn: str, site: Site, out: Lanes) -> Bound:
         impl = IMPLEMENTATIONS.get((site.attrs.get("impl") or "").split(":")[0], "cuda-fast")
-        bound = declared_bound(fn, out.dtype.name, impl)  # type: ignore[arg-type]
+        return declared_bound(fn, out.dtype.name, impl)  # type: ignore[arg-type]
+
+    def _declared_now(self, fn: str, site: Site, out: Lanes, x: Sequence[Lanes]) -> Array:
+        bound = self._bound(fn, site, out)
         if not bound.declared:
             return np.where(np.isfinite(wide(out)), 4 * np.abs(wide(out)) * unit(out.dtype)[0], np.inf)
         argument = wide(x[0])
@@ -194,6 +216,10 @@ class Error(Interpretation):
 
     def op_math(self, site: Site, out: Lanes, x: Sequence[Lanes], e: Sequence[Array], growth: Any) -> Array:
         fn = site.attrs["fn"]
+        if fn in _RATES and site.attrs["accuracy"] != "exact":
+            bound = self._bound(fn, site, out)
+            if error_loops.fits(bound, out.data, x[0].data):
+                return error_loops.exponential(bound, _RATES[fn], x[0].data, out.data, e[0])
         passed = error_math.propagated(fn, [wide(a) for a in x], e)
         if site.attrs["accuracy"] == "exact":
             return self._rounded(out, passed, x)
@@ -323,6 +349,11 @@ class Error(Interpretation):
             for position, own in enumerate(planes):
                 own[name] = value if position == 0 else place
         return planes
+
+
+def _correct() -> Bound:
+    """Of a correctly rounded operation."""
+    return declared_bound("div", "f32", "exact")
 
 
 def straddled(value: Array, ends: Sequence[Array], errors: Sequence[Array]) -> Array:

@@ -17,7 +17,7 @@ import numpy as np
 from equivalence.evaluator.lanes import Lanes, Planes
 from equivalence.fields import mersenne as ring
 from equivalence.fields.mersenne import MASK
-from equivalence.interpretations.base import Site
+from equivalence.interpretations.base import Site, tag
 from equivalence.interpretations.hashed import Hashed, Words, as_float
 
 _HALF = np.uint64(int(MASK) // 2)
@@ -82,9 +82,8 @@ class Exact(Hashed):
             return self.generic(site, out, a, b, symmetric=True)
         if site.attrs["rounding"] in ("rtp", "rtn"):  # directed: -(a * b) is not (-a) * b
             return self.generic(site, out, a, b, text=f"mul {site.attrs['rounding']}", symmetric=True)
-        (x, sx), (y, sy) = unsigned(self.word(a)), unsigned(self.word(b))
-        words = self.sym(f"mul:{out.dtype} {site.attrs['rounding']}", x, y)
-        words = np.where(sx ^ sy, MASK - words, words)
+        text = f"mul:{out.dtype} {site.attrs['rounding']}"
+        words = self.mixer.mix_signed(tag(text), self.word(a), self.word(b), symmetric=True)
         words = self._times_literal(out, a, b, self._times_literal(out, b, a, words))
         return self.settle(site, out, (a, b), words)
 
@@ -102,9 +101,8 @@ class Exact(Hashed):
     def op_div(self, site: Site, out: Lanes, a: Lanes, b: Lanes) -> Planes:
         if not out.dtype.is_float:
             return self.generic(site, out, a, b, text=f"div {site.attrs['rounding']}")
-        (x, sx), (y, sy) = unsigned(self.word(a)), unsigned(self.word(b))
-        words = self.mix(f"div:{out.dtype} {self._who(site)}", x, y)
-        words = np.where(sx ^ sy, MASK - words, words)
+        text = f"div:{out.dtype} {self._who(site)}"
+        words = self.mixer.mix_signed(tag(text), self.word(a), self.word(b), symmetric=False)
         power = self.power_of_two(b) if site.attrs["accuracy"] == "exact" else None
         if power is not None:
             mask, exponent = power
@@ -135,9 +133,7 @@ class Exact(Hashed):
         return self.settle(site, out, args, words)
 
     def op_fma(self, site: Site, out: Lanes, a: Lanes, b: Lanes, c: Lanes) -> Planes:
-        (x, sx), (y, sy) = unsigned(self.word(a)), unsigned(self.word(b))
-        product = self.sym("fma product", x, y)
-        product = np.where(sx ^ sy, MASK - product, product)
+        product = self.mixer.mix_signed(tag("fma product"), self.word(a), self.word(b), symmetric=True)
         words = self.mix(f"fma:{out.dtype}", product, self.word(c))
         return self.settle(site, out, (a, b, c), words)
 

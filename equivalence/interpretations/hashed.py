@@ -115,11 +115,10 @@ class Hashed(Interpretation):
 
     def atom(self, name: str, index: np.ndarray, lanes: Lanes) -> Planes:
         leaf = self.mixer.leaf(tag("input"), name)
-        return self.give(self.mix("element", np.uint64(leaf), index.astype(np.uint64)))
+        return self.give(self.mix("element", np.uint64(leaf), index.view(np.uint64)))
 
     def undefined(self, first: int, lanes: Lanes) -> Planes:
-        numbers = np.arange(lanes.data.size, dtype=np.uint64).reshape(lanes.data.shape) + np.uint64(first)
-        return self.give(self.mix("undefined", numbers))
+        return self.give(self.mixer.count(tag("undefined"), first, lanes.data.shape))
 
     # -- literals ------------------------------------------------------------------------------------------------
 
@@ -283,7 +282,7 @@ class Hashed(Interpretation):
         if a.dtype.kind == "bool":
             return True
         gained = out.dtype.bits - a.dtype.bits
-        return gained >= 0 and a.dtype.kind == out.dtype.kind or gained > 0 and a.dtype.kind == "uint"
+        return (gained >= 0 and a.dtype.kind == out.dtype.kind) or (gained > 0 and a.dtype.kind == "uint")
 
     # -- accumulation in an open order: one opaque operation under its key -------------------------------------------
 

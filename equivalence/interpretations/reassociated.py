@@ -52,7 +52,7 @@ class Reassociated(Hashed):
     def closed(self, lanes: Lanes) -> Words:
         """The operand as others see it: a hash of its face; a literal zero is 0, so that products with it vanish."""
         words = self.word(lanes)
-        sealed = self.mix("closed", words, _mark(words))
+        sealed = self.mixer.seal(tag("closed"), words)
         if lanes.literal != NONE and lanes.dtype.is_float:
             zero = self.literal_is(lanes, 0.0)
             if zero is not None:
@@ -271,7 +271,7 @@ class Reassociated(Hashed):
     def _sealed(self, lanes: Lanes) -> Words:
         """Closed without the zero rule: in a comparison or a select a literal zero is a value like any other."""
         words = self.word(lanes)
-        return self.mix("closed", words, _mark(words)) if lanes.dtype.is_float else words
+        return self.mixer.seal(tag("closed"), words) if lanes.dtype.is_float else words
 
     def op_cast(self, site: Site, out: Lanes, a: Lanes) -> Planes:
         """Lossless widening keeps a term; a sum is closed in the dtype it was added in."""
