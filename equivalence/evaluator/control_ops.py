@@ -10,7 +10,7 @@ from equivalence.evaluator.lanes import FLOAT_DATA, Lanes
 from equivalence.evaluator.machine import Frame, Machine, any_value, handles, kernel_frame
 from equivalence.evaluator.provenance import TOUCHING, region_text, updated_buffers
 from lowering.errors import Unsupported
-from lowering.ir.program import Block, Function, Op
+from lowering.ir.program import Block, Function, Op, Program, Value
 
 MOST_TURNS = 2000  # of a loop that data end: an infinity may keep it going for ever
 
@@ -135,10 +135,24 @@ def if_(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]:
 def observe(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]:
     m.observe(x[0], op.span)
     if x[0].taint == FLOAT_DATA:
-        what = "the host follows data; what it does on other data was not captured"
-        m.followed |= m.freedoms.bit("host", f"{op.span}", what, op.span)
+        what, kind = "the host follows data; what it does on other data was not captured", "host"
+        if not x[0].data.any() and _tests_equality(m.program, op.operands[0]):
+            what, kind = "the host found floats unequal; what it does where they are equal was not compared", "equality"
+        m.followed |= m.freedoms.bit(kind, f"{op.span}", what, op.span)
     m.reads.append(np.ascontiguousarray(x[0].data).tobytes())
     return []
+
+
+def _tests_equality(program: Program, value: Value) -> bool:
+    """Whether a truth value says that floats are all equal: false but on a set of measure zero."""
+    makers = {result: op for op in program.body.walk() for result in op.results}
+    while (op := makers.get(value)) is not None:
+        if op.name == "cmp":
+            return op.attrs["pred"] == "eq" and op.operands[0].type.dtype.is_float
+        if op.name not in ("reshape", "cast") and not (op.name == "reduce" and op.attrs["combine"] == "and"):
+            return False
+        value = op.operands[0]
+    return False
 
 
 @handles("launch")

@@ -160,10 +160,10 @@ def _pool(constants: Sequence[float]) -> np.ndarray:
 def _drawn(x: np.ndarray, pool: np.ndarray, places: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Elements of the pool in the input's format, moved by -1, 0 or 1 of its steps."""
     with np.errstate(all="ignore"):
-        values = pool[places % pool.size].reshape(x.shape).astype(x.dtype)
-        step = formats.ulp(values, dtype_of(x).name) * rng.integers(-1, 2, x.shape)
+        values = pool[places % pool.size].astype(x.dtype)
+        step = formats.ulp(values, dtype_of(x).name) * rng.integers(-1, 2, values.shape)
         moved = (values.astype(np.float64) + step).astype(x.dtype)
-    return np.where(np.isfinite(moved.astype(np.float64)), moved, x)
+    return np.where(np.isfinite(moved.astype(np.float64)), moved, x.reshape(-1)).reshape(x.shape)
 
 
 def _beyond(name: str, x: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -16,7 +16,7 @@ from lowering.ir.program import Value
 from lowering.ir.types import BF16, F16, F32, DType, TensorType
 from tests.interpretations.real_runs import Kit, inputs, program
 
-OPTIONS: Any = SimpleNamespace(seed=0, special="ignore", tolerance=None, timeout=60.0, target=None)
+OPTIONS: Any = SimpleNamespace(seed=0, special="ignore", tolerance=None, timeout=60.0, target=None, inputs=())
 Body = Callable[[Kit, Value], Value]
 
 

@@ -57,6 +57,7 @@ def lowered(function: Callable[..., Any], arguments: tuple[np.ndarray, ...]) -> 
 def disagreements(case: Any) -> list[str]:
     """What jax's own execution of the two says."""
     import jax
+
     from lowering.capture.jax_pallas import instrumented_pallas
 
     with instrumented_pallas([]):
