@@ -6,6 +6,7 @@ Must not compare anything (cone.py) nor judge (the rules).
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -171,14 +172,13 @@ class Trace:
     definers: dict[Value, Op]
     order: dict[int, int] = field(default_factory=dict)  # id(op) -> textual position
     steps: int = 0  # executed ops
+    starts: list[int] = field(default_factory=list)  # first lanes of the log's entries, when asked for
 
     def application(self, number: int) -> Application:
         """The application that made lane ``number``."""
-        low, high = 0, len(self.log)
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if self.log[middle].first <= number else (low, middle)
-        return self.log[low]
+        if len(self.starts) != len(self.log):
+            self.starts = [made.first for made in self.log]
+        return self.log[max(0, bisect_right(self.starts, number) - 1)]
 
 
 class TracingMachine(Machine):
