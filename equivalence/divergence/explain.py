@@ -31,7 +31,8 @@ BY_VALUE: list[Rule] = [
 BY_WORD: list[Rule] = [
     *rules_undefined.RULES, *rules_reads.RULES, *rules_rounding.RULES,
     rules_steps.other_operation, rules_values.constants, rules_values.eps_place, rules_steps.functions,
-    rules_steps.other_function, rules_steps.implementations, rules_steps.casts, rules_values.extra_eps, rules_steps.missing_step,
+    rules_steps.other_function, rules_steps.implementations, rules_steps.casts, rules_values.extra_eps,
+    rules_steps.missing_step,
 ]  # fmt: skip
 
 
