@@ -45,9 +45,13 @@ def rounding(c: Context) -> Explanation | None:
 
 
 def _roundings(found: list[Node]) -> list[Node]:
-    """Conversions to a narrower dtype."""
+    """Conversions to a narrower dtype; of a conversion back, the one before it."""
     casts = [n for n in found if n.name == "cast"]
-    return [n for n in casts if n.application.data.dtype.itemsize < n.operands[0][0].application.data.dtype.itemsize]
+    casts += [before for n in casts for before in (n.operands[0][0].source(),) if before.name == "cast"]
+    narrower = [
+        n for n in casts if n.application.data.dtype.itemsize < n.operands[0][0].application.data.dtype.itemsize
+    ]
+    return sorted(narrower, key=lambda n: n.number)
 
 
 def _given(node: Node) -> str:
