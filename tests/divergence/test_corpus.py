@@ -54,7 +54,7 @@ def captured(monkeypatch: pytest.MonkeyPatch) -> Any:
     return capture
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", DIFFERENT)
 def test_culprit(name: str, captured: Any) -> None:
     pytest.importorskip("triton")
