@@ -18,6 +18,8 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 
+from lowering.capture import own_decompositions
+
 
 def _names(text: str) -> frozenset[str]:
     return frozenset(f"aten.{name}" for name in text.split())
@@ -84,7 +86,7 @@ def _table() -> dict[Any, Callable[..., Any]]:
     for packet in packets:
         with contextlib.suppress(RuntimeError):  # this version of torch has none
             found |= get_decompositions([packet])
-    return {**found, **dict(core_aten_decompositions())}
+    return {**found, **dict(core_aten_decompositions()), **own_decompositions.table()}
 
 
 @cache

@@ -15,7 +15,14 @@ from tests.capture.replay import Replay
 torch.manual_seed(0)
 x = torch.randn(4, 6)
 i3, i4, i5 = torch.randn(2, 3, 10), torch.randn(2, 3, 8, 8), torch.randn(1, 2, 4, 6, 6)
-FORWARD_ONLY = {"argmax", "isnan", "int", "bucket"}
+FORWARD_ONLY = {"bag sum", "bag mean", "bag max", "argmax", "isnan", "int", "bucket"}
+
+BAGS = [x, torch.tensor([0, 3, 1, 1, 2, 0, 3]), torch.tensor([0, 2, 2, 7])]  # the second bag is empty
+
+
+def bag(mode: str, **options: Any) -> Callable[..., Any]:
+    return lambda weight, indices, offsets: F.embedding_bag(indices, weight, offsets, mode=mode, **options)
+
 
 CASES: dict[str, tuple[Callable[..., Any], list[torch.Tensor]]] = {
     "norm": (lambda x: x.norm(), [x]),
@@ -122,6 +129,9 @@ CASES: dict[str, tuple[Callable[..., Any], list[torch.Tensor]]] = {
     "gridsample": (lambda a, g: F.grid_sample(a, g, align_corners=False), [i4, torch.rand(2, 4, 4, 2) * 2 - 1]),
     "bicubic": (lambda a: F.interpolate(a, scale_factor=2, mode="bicubic"), [i4]),
     "trilinear": (lambda a: F.interpolate(a, scale_factor=2, mode="trilinear"), [i5]),
+    "bag sum": (bag("sum", per_sample_weights=torch.arange(7.0)), BAGS),
+    "bag mean": (bag("mean", include_last_offset=True), BAGS),
+    "bag max": (bag("max", padding_idx=3), BAGS),
     "weightnorm": (torch.nn.utils.parametrizations.weight_norm(nn.Linear(6, 3)), [x]),
 }
 

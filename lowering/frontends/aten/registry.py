@@ -44,6 +44,7 @@ _SHARED = """
     abs add sub mul neg signbit sqrt rsqrt exp exp2 expm1 log log2 log10 log1p sin cos tan tanh erf erfc lgamma
     digamma atan2 floor ceil trunc round sign maximum minimum fmax fmin eq ne lt le gt ge where isfinite reciprocal
     bitwise_and bitwise_or bitwise_xor bitwise_not
+    hypot asin acos atan asinh acosh atanh sinh cosh fmod remainder pow
 """
 _PRIMS = {"prims.convert_element_type": "_to_copy", **{f"prims.{name}": name for name in _SHARED.split()}}
 

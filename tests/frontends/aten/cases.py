@@ -90,6 +90,7 @@ over([f32, bf16], "lerp", lambda x, y: torch.lerp(x, y, 0.3), (3, 5), (3, 5), ex
 over([f32, bf16], "addcmul", lambda x, y: torch.addcmul(x, x, y, value=0.5), (3, 5), (3, 5), exact=False)
 over([f32], "addcdiv", lambda x, y: torch.addcdiv(x, x, y.abs() + 1), (3, 5), (3, 5), exact=False)
 over([f32], "atan2", torch.atan2, (3, 5), (3, 5), exact=False)
+over([f32], "hypot", torch.hypot, (3, 5), (3, 5), exact=False)
 over([f32, f64], "copysign", torch.copysign, (3, 5), (3, 5))
 over([f32], "xlogy", lambda x, y: torch.xlogy(x, y.abs()), (3, 5), (3, 5), exact=False)
 over([f32], "logaddexp", torch.logaddexp, (3, 5), (3, 5), exact=False)

@@ -1,0 +1,51 @@
+"""ATen operations that torch has no decomposition for, taken apart here.
+
+Takes and gives tensors through torch's own public functions, which are captured in turn.  Must not know about traces.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+_SUM, _MEAN, _MAX = 0, 1, 2
+
+
+def embedding_bag(
+    weight: Tensor,
+    indices: Tensor,
+    offsets: Tensor,
+    scale_grad_by_freq: bool = False,
+    mode: int = _SUM,
+    sparse: bool = False,
+    per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int = -1,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """(bags, the bag of every index, indices a bag counts, where maxima are: not worked out, only gradients ask)."""
+    starts = offsets[:-1] if include_last_offset else offsets
+    positions = torch.arange(indices.numel(), device=indices.device, dtype=starts.dtype)
+    bag = torch.searchsorted(starts, positions, right=True) - 1
+    counted = indices != padding_idx
+    sizes = torch.zeros_like(starts).index_add(0, bag, counted.to(starts.dtype))
+    rows = torch.index_select(weight, 0, indices)
+    if per_sample_weights is not None:
+        rows = rows * per_sample_weights[:, None]
+    shape = (starts.numel(), weight.shape[1])
+    if mode == _MAX:
+        lowest = weight.new_full((), float("-inf"))
+        target = bag[:, None].expand_as(rows)
+        largest = lowest.expand(shape).scatter_reduce(0, target, torch.where(counted[:, None], rows, lowest), "amax")
+        return torch.where(sizes[:, None] == 0, weight.new_zeros(()), largest), bag, sizes, sizes
+    total = weight.new_zeros(shape).index_add(0, bag, torch.where(counted[:, None], rows, weight.new_zeros(())))
+    if mode == _MEAN:
+        total = total / sizes.clamp(min=1)[:, None].to(weight.dtype)
+    return total, bag, sizes, sizes
+
+
+def table() -> dict[Any, Any]:
+    """Decompositions by overload."""
+    aten = torch.ops.aten
+    return dict.fromkeys((aten._embedding_bag.default, aten._embedding_bag_forward_only.default), embedding_bag)
