@@ -5,9 +5,11 @@ Takes a path and names; gives the module, the callable and bound arguments.  Kno
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import importlib.util
 import inspect
+import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,6 +18,14 @@ from types import ModuleType
 from typing import Any
 
 from lowering.errors import UsageError
+
+
+def own_kernel_cache(path: Path) -> None:
+    """A compiled-kernel cache of the file's own: Triton's is keyed by source text, so twins would share spans."""
+    base = os.environ.get("TRITON_CACHE_DIR")
+    if base:
+        digest = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]
+        os.environ["TRITON_CACHE_DIR"] = str(Path(base) / digest)
 
 
 def load(path: Path) -> ModuleType:

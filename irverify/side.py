@@ -47,6 +47,7 @@ class SideRun:
 
     def _load(self) -> None:
         start = time.monotonic()
+        loading.own_kernel_cache(Path(self.job.path))
         self.module = loading.load(Path(self.job.path))
         self.entry = loading.find(self.module, self.job.entry)
         self.exchange.publish(f"{self.job.side}.loaded", {"seconds": time.monotonic() - start})

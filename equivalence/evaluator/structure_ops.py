@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from equivalence.evaluator import structure
-from equivalence.evaluator.lanes import FLOAT_DATA, Lanes, joined
+from equivalence.evaluator.lanes import Lanes, joined
 from equivalence.evaluator.machine import Frame, Machine, any_value, handles
 from lowering.errors import Unsupported
 from lowering.ir.program import Op

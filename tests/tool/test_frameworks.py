@@ -84,3 +84,14 @@ def test_wrong_shapes_show_the_users_line(run: Run) -> None:
 def test_lower_to_the_frameworks_own_form(run: Run, side: str, form: str, part: str) -> None:
     result = run("lower", CORPORA / "softmax" / side, "--input", "f32[37,130]", "--to", form)
     assert result.exit_code == 0 and part in result.stdout, result.output
+
+
+def test_twin_kernels_in_two_files_keep_their_own_lines(run: Run, tmp_path: Path) -> None:
+    """Triton's cache knows a kernel by its text alone; the spans must still name the file that was given."""
+    for folder in ("first", "second"):
+        (tmp_path / folder).mkdir()
+        copy = tmp_path / folder / "twin.py"
+        copy.write_text((CORPORA / "softmax" / "a.py").read_text())
+        result = run("lower", copy, "--input", "f32[5,67]")
+        assert f"{folder}/twin.py" in result.stdout, result.output
+        assert ("first" in result.stdout) is (folder == "first")
