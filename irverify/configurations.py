@@ -16,6 +16,7 @@ from lowering.ir.program import Program
 
 CODE = "autotune-configs-differ"
 Judged = Callable[[Program, Program, dict[str, Any]], Report]
+MOST_JUDGED = 2  # of those whose words differ; the others are only named
 
 
 def findings(exchange: Exchange, files: tuple[str, str], judged: Judged) -> list[Finding]:
@@ -35,11 +36,20 @@ def _of_side(exchange: Exchange, side: str, file: str, judged: Judged) -> Iterat
         return
     first = exchange.read_text(f"{name}.kir")
     inputs = {key: value.data for key, value in record["inputs"].items()}
-    for number in numbers:
-        other = exchange.read_text(f"{name}.c{number}.kir")
-        found = None if other == first else _compared(file, number, first, other, inputs, judged)
+    others = {number: exchange.read_text(f"{name}.c{number}.kir") for number in numbers}
+    unlike = [number for number, other in others.items() if not _same(first, other, inputs)]
+    for number in unlike[:MOST_JUDGED]:
+        found = _compared(file, number, first, others[number], inputs, judged)
         if found is not None:
             yield found
+    for number in unlike[MOST_JUDGED:]:
+        yield Finding(CODE, f"{file}: configuration {number} adds or rounds otherwise than the first; not judged")
+
+
+def _same(first: str, other: str, inputs: dict[str, Any]) -> bool:
+    from equivalence.judge.quick import same_terms
+
+    return first == other or same_terms(parse_program(first), parse_program(other), inputs, 0)
 
 
 def _compared(file: str, number: int, first: str, other: str, inputs: dict[str, Any], judged: Judged) -> Finding | None:

@@ -28,6 +28,7 @@ from lowering.errors import Unsupported, UsageError
 from lowering.ir.program import Program
 
 Progress = Callable[[str], None]
+CONFIGURATION_SECONDS = 15.0  # of judging one autotune configuration against the first
 
 
 def silent(_: str) -> None:
@@ -77,7 +78,7 @@ def _run(prepared: Prepared, options: CompareOptions, exchange: Exchange, progre
     report.assumptions = list(dict.fromkeys([*report.assumptions, *collected.notes, *notes]))
     report.shapes += collected.skipped
     report.findings += _specialised(collected.skipped)
-    report.findings += configurations.findings(exchange, files, lambda a, b, x: _judge([a], [b], [x], options))
+    report.findings += configurations.findings(exchange, files, _briefly(options))
     report.subjects = _subjects(prepared, collected)
     return report
 
@@ -107,6 +108,12 @@ def _judge(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # overflow and NaN are what special values are about
         return judge(a, b, inputs, options)
+
+
+def _briefly(options: CompareOptions) -> configurations.Judged:
+    """The judge with a fraction of the time."""
+    brief = replace(options, timeout=min(options.timeout, CONFIGURATION_SECONDS), special="ignore")
+    return lambda a, b, inputs: _judge([a], [b], [inputs], brief)
 
 
 def _specialised(skipped: Sequence[ShapeResult]) -> list[Finding]:

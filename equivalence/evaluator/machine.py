@@ -7,6 +7,8 @@ Ops are looked up in HANDLERS (structure, memory, control ...: one file each bes
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -22,7 +24,7 @@ from equivalence.interpretations import ieee
 from equivalence.interpretations.base import Interpretation, Site
 from equivalence.interpretations.exact import lossless
 from equivalence.verdicts import Severity
-from lowering.errors import UNKNOWN_SPAN, InternalError, Span
+from lowering.errors import UNKNOWN_SPAN, InternalError, Span, Unsupported
 from lowering.ir.ops import RECORDS
 from lowering.ir.program import Block, Function, Op, Program, Value
 from lowering.ir.types import DType, dtype
@@ -72,6 +74,11 @@ class Limits:
     masked_load_is_zero: bool = False
     undefined_fill: float = 0.0  # the concrete value of undefined lanes: nothing may depend on it
     side: int = 0  # of a comparison: undefined lanes of the two sides are never the same
+    deadline: float = math.inf  # time.monotonic() after which a run is given up
+
+
+class OutOfTime(Unsupported):
+    """A run went on past its deadline."""
 
 
 @dataclass(eq=False, slots=True)
@@ -211,6 +218,8 @@ class Machine:
 
     def op(self, frame: Frame, op: Op) -> None:
         self.steps += 1
+        if not self.steps & 63 and time.monotonic() > self.limits.deadline:
+            raise OutOfTime("a run beyond the time limit", op.span, "raise --timeout, or give smaller inputs")
         if self.steps > self.limits.steps:
             raise InternalError(f"gave up after {self.limits.steps} evaluated operations at {op.span}")
         operands = [frame.values[v] for v in op.operands]

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from equivalence.evaluator import Lanes, Limits
+from equivalence.evaluator.machine import OutOfTime
 from equivalence.interpretations import enclosure
 from equivalence.interpretations.base import Interpretation
 from equivalence.interpretations.depends import Depends
@@ -80,14 +81,16 @@ class Judge:
 
     def __init__(self, pairs: Sequence[Pair], options: Options) -> None:
         self.pairs, self.options = list(pairs), options
-        self.runner = Runner(limits=Limits(masked_load_is_zero=masked_loads_are_zero(options)))
+        started = time.monotonic()
+        self.deadline = started + options.timeout  # nothing new is started later
+        limits = Limits(masked_load_is_zero=masked_loads_are_zero(options), deadline=started + 2 * options.timeout)
+        self.runner = Runner(limits=limits)
         self.timings: dict[str, float] = {}
         self.findings: list[Finding] = []
         self.bounds: list[tuple[Evidence, str, Finding]] = []  # bounds beyond the tolerance, by output and side
         self.checks: list[Check] = []
         self.shapes: list[ShapeResult] = []
         self.assumptions: dict[str, None] = {}
-        self.deadline = time.monotonic() + options.timeout
         given = self.pairs[0]
         self.evidence = [Evidence(name, str(v.type.dtype), v.type.shape) for name, v in given.a.outputs]
         self.real = RealState()
@@ -102,8 +105,15 @@ class Judge:
 
     @contextmanager
     def timed(self, phase: str) -> Iterator[None]:
+        """Notes the seconds; only the first phase cannot do without its runs, the others are cut short and say so."""
         start = time.monotonic()
-        yield
+        try:
+            yield
+        except OutOfTime:
+            if phase == "evaluate":
+                raise
+            self.real.available &= phase != "real"
+            self.checks.append(Check(phase, None, "stopped: out of time"))
         self.timings[phase] = self.timings.get(phase, 0.0) + time.monotonic() - start
 
     # -- the whole -----------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ Takes two Programs with the same input names; gives PairRun.  Must not judge.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -87,5 +87,5 @@ class Runner:
         fill: float = 0.0,
         side: int = 0,
     ) -> Outcome:
-        limits = Limits(self.limits.lanes, self.limits.steps, self.limits.masked_load_is_zero, fill, side)
+        limits = replace(self.limits, undefined_fill=fill, side=side)
         return Machine(program, interpretations, self.freedoms, limits).run(inputs)
