@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from equivalence.evaluator import Freedoms, Lanes
+from equivalence.evaluator.lanes import INTEGER_DATA
 from equivalence.judge.compare import Comparison, compare, paths_equal
 from equivalence.judge.runs import PairRun
 
@@ -56,6 +57,7 @@ class Evidence:
     integer_values: bool = False  # the output is computed from integer inputs, of which only the given values are known
     real_uncomparable: float = 0.0
     uncontracted_equal: bool = True
+    of_integers: bool = False  # an integer output made of integer inputs alone: agreement holds for the given ones
     contradiction: str = ""  # an output beyond its own error bound of its real result
 
     def add_deep(self, run: PairRun, label: str, a: Lanes, b: Lanes) -> Comparison:
@@ -66,6 +68,7 @@ class Evidence:
             paths = paths_equal(run.a, run.b, name)
             self.path_differs |= not paths
             self.equal[name] &= comparison.equal_words[name] and paths
+        self.of_integers |= not a.dtype.is_float and INTEGER_DATA in (a.taint, b.taint)
         self.freedoms_a |= a.freedoms
         self.freedoms_b |= b.freedoms
         self.undefined_a |= bool(comparison.undefined_a.any())

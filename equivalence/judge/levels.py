@@ -78,6 +78,9 @@ def _different(evidence: Evidence) -> Verdict:
 
 
 def _weaker(evidence: Evidence, real: RealState) -> Verdict:
+    if evidence.of_integers:
+        reason = "the two agree for the given integer inputs; other values were not compared"
+        return Verdict(Level.TESTED, reason=reason, n_inputs=evidence.tests)
     if real.available and evidence.real_runs and not evidence.real_mismatch:
         if real.unseen:
             span, outcome = real.unseen[0]
