@@ -26,7 +26,7 @@ demo: $(STAMP)  ## compare the Triton softmax with the Pallas one and print the 
 	$(BIN)/irverify compare corpora/softmax/a.py corpora/softmax/b.py --input 'f32[37,130]'
 
 test: $(STAMP)  ## every test except the long ones
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m 'not sweep' tests
+	$(BIN)/python -m pytest -n $(WORKERS) -m 'not sweep' tests
 
 lint: $(STAMP)  ## format and lint
 	$(BIN)/ruff format --check .

@@ -12,7 +12,6 @@ from lowering.ir.printer import print_program
 from tests.corpus.conftest import Captured
 from tests.corpus.harness import Case, cases, doubled, swapped
 
-pytestmark = pytest.mark.xdist_group("corpus")
 every_pair = pytest.mark.parametrize("case", cases(), ids=lambda case: case.name)
 
 
