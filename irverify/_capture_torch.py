@@ -15,7 +15,7 @@ import numpy as np
 from irverify._capture import Captured, CaptureOptions, array_at, strided
 from irverify.loading import Bound
 from irverify.values import ArrayValue, Named, map_arrays
-from lowering.capture.trace import AtenCall, HostRead, HostTrace, Launch, PointerArg, TensorRef
+from lowering.capture.trace import AtenCall, HostRead, HostTrace, Launch, TensorRef
 from lowering.errors import IrverifyError, UsageError
 
 MAX_CONFIGURATIONS = 8  # of an autotuned kernel that are checked to lower, beside the one that is compared
@@ -176,26 +176,12 @@ def captured_trace(trace: HostTrace) -> Captured:
 
 def returned_and_written(trace: HostTrace) -> list[tuple[str, TensorRef]]:
     """Arguments that were updated in place and then returned: capture lists them once, but the update is an effect."""
-    written = {storage for event in trace.events for storage in _written(event)}
+    from lowering.capture.torch_outputs import written_storages
+
+    written = {storage for event in trace.events for storage in written_storages(event)}
     listed = {name for name, _ in trace.outputs}
     names = [(f"written:{name}", ref) for name, ref in trace.inputs if ref.storage in written]
     return [(name, ref) for name, ref in names if name not in listed]
-
-
-def _written(event: AtenCall | Launch | HostRead) -> Iterator[int]:
-    if isinstance(event, AtenCall):
-        yield from (ref.storage for ref in _refs(event.outputs))
-    elif isinstance(event, Launch):
-        values = (event.args[index].value for index in event.written)
-        yield from (value.storage for value in values if isinstance(value, PointerArg))
-
-
-def _refs(value: Any) -> Iterator[TensorRef]:
-    if isinstance(value, TensorRef):
-        yield value
-    elif isinstance(value, tuple | list):
-        for item in value:
-            yield from _refs(item)
 
 
 def ttir_text(launches: list[Launch]) -> str:

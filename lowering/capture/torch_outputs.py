@@ -75,7 +75,7 @@ def _cotangent(placer: InputPlacer, name: str, output: torch.Tensor) -> VirtualT
 def enter_written_inputs(recorder: Recorder) -> None:
     """Inputs that an op or a launch may have written become outputs 'written:NAME', unless they are returned anyway."""
     trace = recorder.trace
-    written = {storage for event in trace.events for storage in _written_storages(event)}
+    written = {storage for event in trace.events for storage in written_storages(event)}
     returned = {ref for _, ref in trace.outputs}
     for name, ref in list(trace.inputs):
         if ref.storage in written and name.startswith("cotangent:"):
@@ -84,7 +84,8 @@ def enter_written_inputs(recorder: Recorder) -> None:
             trace.outputs.append((f"written:{name}", ref))
 
 
-def _written_storages(event: Any) -> Iterator[int]:
+def written_storages(event: Any) -> Iterator[int]:
+    """The storages that an event may write to."""
     if isinstance(event, AtenCall):
         yield from (ref.storage for ref in references(event.outputs))
     elif isinstance(event, Launch):

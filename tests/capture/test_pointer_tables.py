@@ -57,3 +57,10 @@ def test_a_compiled_kernel_launched_without_its_constants(session, tables):
 def test_a_block_pointer_says_what_it_points_to(session, tables):
     _, ran = outcome(session, tables.halves, X)
     np.testing.assert_array_equal(ran.outputs["out0"].data[0], (X / np.float32(3)).astype(np.float16))
+
+
+def test_what_a_kernel_writes_through_a_table_is_an_effect(session, tables):
+    from irverify._capture_torch import returned_and_written
+
+    trace = session.capture(tables.doubled_in_place, [X])
+    assert [name for name, _ in trace.outputs + returned_and_written(trace)] == ["out0", "written:x"]

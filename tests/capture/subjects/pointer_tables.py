@@ -34,6 +34,12 @@ def doubled(*group):
     return made
 
 
+def doubled_in_place(x):
+    table = torch.tensor([x.data_ptr(), x.data_ptr()], device=x.device)
+    scale_each[(1,)](table, torch.tensor([x.numel()], dtype=torch.int32, device=x.device), BLOCK=64)
+    return x
+
+
 def doubled_tail(x):
     """The source is the middle of a buffer; both buffers were written by operations before."""
     shifted, made = x + 1.0, torch.zeros_like(x[3:])
