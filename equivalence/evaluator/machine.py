@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -65,6 +66,10 @@ def _choice(chosen: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.where(chosen, a, b)
 
 
+#: The deadline of runs that are given none of their own.
+DEADLINE: ContextVar[float] = ContextVar("deadline", default=math.inf)
+
+
 @dataclass(slots=True)
 class Limits:
     """``lanes``: lanes held per value in one chunk of program instances; ``steps``: executed ops before giving up."""
@@ -74,7 +79,7 @@ class Limits:
     masked_load_is_zero: bool = False
     undefined_fill: float = 0.0  # the concrete value of undefined lanes: nothing may depend on it
     side: int = 0  # of a comparison: undefined lanes of the two sides are never the same
-    deadline: float = math.inf  # time.monotonic() after which a run is given up
+    deadline: float = field(default_factory=lambda: DEADLINE.get())  # time.monotonic() after which a run is given up
 
 
 class OutOfTime(Unsupported):

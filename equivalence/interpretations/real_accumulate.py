@@ -142,6 +142,9 @@ class Accumulate(Integers):
 
     def _reduce_extreme(self, site: Site, combine: str, a: Cell, axis: int, lanes: tuple[Lanes, ...]) -> Cell:
         place = self._winner(combine, a.sample, axis)
+        if a.has(NEGINF) and (masks := a.sentinel).any() and not masks.all():
+            highest = float(np.max(np.where(masks, a.sample, -np.inf)))
+            self.assume(f"finite masks never win a maximum: each has an operand above {highest:g} beside it")
         self._record_winner(site, a, place, axis, lanes)
         literal = np.logical_and.reduce((a.mark & LITERAL) != 0, axis=axis)
         chosen = a.map(lambda plane: along(plane, place, axis).squeeze(axis))

@@ -5,9 +5,11 @@ Takes pairs and evidence; gives assumptions and a Divergence.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Any
 
+from equivalence.evaluator.machine import DEADLINE
 from equivalence.judge import undefined
 from equivalence.judge.compare import plane
 from equivalence.judge.evidence import Evidence
@@ -16,6 +18,8 @@ from equivalence.judge.runs import Pair, PairRun, Runner
 from equivalence.verdicts import Divergence, Level, Report
 from lowering.errors import IrverifyError
 from lowering.ir.program import Program
+
+EXPLAIN_SECONDS = 20.0  # of runs that look for the place of a difference
 
 
 def assumptions(pairs: Sequence[Pair]) -> list[str]:
@@ -84,10 +88,13 @@ def divergence(
     else:
         pair = min(pairs, key=lambda p: p.size)
         arrays, element = pair.inputs, None
+    token = DEADLINE.set(time.monotonic() + EXPLAIN_SECONDS)
     try:
         return explain(pair.a, pair.b, dict(arrays), dict(arrays), position, element, level_wanted=wanted)
     except IrverifyError:
         return None
+    finally:
+        DEADLINE.reset(token)
 
 
 def kernels(program: Program) -> list[str]:
