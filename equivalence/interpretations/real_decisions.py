@@ -186,10 +186,10 @@ class Decisions(Functions):
     # -- supplied by the integers --------------------------------------------------------------------------------
 
     def concrete(self, data: Array, literal: bool) -> Cell:
-        raise NotImplementedError
+        raise NotImplementedError("real_integers gives concrete")
 
     def settled(self, out: Lanes, *args: Lanes) -> Cell:
-        raise NotImplementedError
+        raise NotImplementedError("real_integers gives settled")
 
     @staticmethod
     def all_literal(*lanes: Lanes) -> bool:

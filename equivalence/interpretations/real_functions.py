@@ -220,4 +220,4 @@ class Functions(Arithmetic):
         return self.plus(self.neg(self.opaque("erf", x)), 1)
 
     def assume(self, text: str, margin: float | None = None) -> None:
-        raise NotImplementedError
+        raise NotImplementedError("Real keeps the assumptions")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 import numpy as np
@@ -12,7 +11,7 @@ from hypothesis import strategies as st
 from sympy import is_quad_residue, isprime
 from sympy.ntheory import n_order
 
-from equivalence.fields import pairfield, primes, residues, threads
+from equivalence.fields import primes, residues, threads
 from equivalence.fields.pairfield import Pair, pair_field
 from equivalence.fields.residues import Modulus
 
@@ -209,24 +208,3 @@ def test_two_pass_softmax_equals_the_online_one_and_not_a_wrong_one() -> None:
     first, rest = (FIELD.v.sum_axis(FIELD.exp(FIELD.w.sub(part, m)), 0) for part, m in ((x[:4], m1), (x[4:], m2)))
     rescaled = FIELD.v.add(FIELD.v.mul(first, FIELD.exp(FIELD.w.sub(m1, m2))), rest)
     assert rescaled == FIELD.v.sum_axis(FIELD.exp(FIELD.w.sub(x, m2)), 0) and rescaled != FIELD.v.add(first, rest)
-
-
-def test_speeds() -> None:
-    a, b = draw(FIELD.v, (1 << 20,)), draw(FIELD.v, (1 << 20,), 2)
-    square, w = a.reshape(1024, 1024), draw(FIELD.w, (1 << 20,))
-    work = {
-        "mul": lambda: FIELD.v.mul(a, b),
-        "inverse": lambda: FIELD.v.inverse(a),
-        "sqrt": lambda: FIELD.v.sqrt(a),
-        "exp": lambda: FIELD.exp(w),
-        "log": lambda: FIELD.log(a),
-        "1024^3": lambda: FIELD.v.matmul(square, square),
-    }
-    fresh = pairfield.PairField(primes.choose(2)[0])
-    start = time.perf_counter()
-    fresh.log_of(2)
-    print(f"\ntable of logarithms {time.perf_counter() - start:.2f} s")
-    for name, f in work.items():
-        start = time.perf_counter()
-        f()
-        print(f"{name}: {(time.perf_counter() - start) * 1e3:.1f} ms for 2^20 lanes")

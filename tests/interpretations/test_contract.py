@@ -18,24 +18,22 @@ _CLASSES = {
     "error": "Error",
     "enclosure": "Enclosure",
 }
+#: One rule for every primitive; and one that answers "unknown" for what it has no rule for (test_enclosure.py).
+_WHOLESALE = {"depends", "enclosure"}
 _SEVERAL = ("reduce", "sort")
 #: Moved by the evaluator's structure and memory handlers before an interpretation sees them.
 _NEVER_ASKED = frozenset(name for name in RECORDS if name in HANDLERS) - {"reduce", "scan", "dot", "sort"}
 
 
 def interpretation(name: str) -> type[Interpretation]:
-    try:
-        module = importlib.import_module(f"equivalence.interpretations.{name}")
-    except ModuleNotFoundError:
-        pytest.skip(f"interpretation {name} does not exist yet")
-    return getattr(module, _CLASSES[name])
+    return getattr(importlib.import_module(f"equivalence.interpretations.{name}"), _CLASSES[name])
 
 
 @pytest.mark.parametrize("name", _CLASSES)
 @pytest.mark.parametrize("op", [n for n, r in RECORDS.items() if r.primitive and n not in {*_NEVER_ASKED, "sort"}])
 def test_primitive_has_a_meaning(op: str, name: str) -> None:
     cls = interpretation(name)
-    assert cls.apply is not Interpretation.apply or hasattr(cls, f"op_{op}"), f"{name} has no meaning for {op}"
+    assert name in _WHOLESALE or hasattr(cls, f"op_{op}"), f"{name} has no meaning for {op}"
 
 
 @pytest.mark.parametrize("name", _CLASSES)
