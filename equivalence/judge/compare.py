@@ -15,7 +15,7 @@ from equivalence.evaluator import Lanes
 from equivalence.evaluator.machine import Outcome
 from equivalence.interpretations.depends import OUT_OF_BOUNDS, UNDEFINED
 from equivalence.interpretations.hashed import LITERAL
-from equivalence.numerics.formats import same_bits, ulp_distance
+from equivalence.numerics.formats import format_of, same_bits, ulp_distance
 from lowering.ir.types import DType
 
 Array = np.ndarray
@@ -105,6 +105,9 @@ def _distances(x: Array, y: Array, bound: Array, dt: DType) -> tuple[Array, Arra
         both = np.isfinite(wide_x) & np.isfinite(wide_y)
         excess = np.where(both, distance - bound, 0.0)
         excess = np.where(np.isfinite(excess), np.maximum(excess, 0.0), 0.0)
+        if dt.is_float:  # two subnormals are no witness: whether they are flushed is the target's choice
+            largest, normal = np.maximum(np.abs(wide_x), np.abs(wide_y)), format_of(dt.name).smallest_normal
+            excess = np.where(largest < normal, 0.0, excess)
         relative = np.where(both & (distance > 0), distance / np.maximum(np.abs(wide_x), np.abs(wide_y)), 0.0)
         one_sided = np.isfinite(wide_x) != np.isfinite(wide_y)
     absolute = float(np.max(np.where(both, distance, 0.0), initial=0.0))
