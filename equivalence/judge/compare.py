@@ -22,6 +22,10 @@ Array = np.ndarray
 _BLOCK = 1 << 18
 
 
+#: Formats whose subnormals a GPU's approximate instructions flush; f16 and fp8 keep theirs (PTX ISA, .ftz).
+FLUSHED = frozenset({"f32", "bf16"})
+
+
 @dataclass(slots=True)
 class Comparison:
     """One output on one set of inputs; arrays have the output's shape.  ``excess``: |A-B| beyond both bounds."""
@@ -105,7 +109,7 @@ def _distances(x: Array, y: Array, bound: Array, dt: DType) -> tuple[Array, Arra
         both = np.isfinite(wide_x) & np.isfinite(wide_y)
         excess = np.where(both, distance - bound, 0.0)
         excess = np.where(np.isfinite(excess), np.maximum(excess, 0.0), 0.0)
-        if dt.is_float:  # two subnormals are no witness: whether they are flushed is the target's choice
+        if dt.name in FLUSHED:  # two subnormals are no witness: whether they are flushed is the target's choice
             largest, normal = np.maximum(np.abs(wide_x), np.abs(wide_y)), format_of(dt.name).smallest_normal
             excess = np.where(largest < normal, 0.0, excess)
         relative = np.where(both & (distance > 0), distance / np.maximum(np.abs(wide_x), np.abs(wide_y)), 0.0)
