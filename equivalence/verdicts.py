@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import total_ordering
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from lowering.errors import Span
 
@@ -84,6 +84,34 @@ class SpecialValue:
     message: str = ""
 
 
+Views = dict[str, tuple[tuple[int, ...], int]]  # by input: its strides and its offset, in elements
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutResult:
+    """The given values again, as views.  A side *strays* that gives something else than for contiguous arguments.
+
+    ``status``: 'agree', 'a strays', 'b strays', 'a and b stray', 'refused' (a side does not run; ``message`` says why).
+    """
+
+    layout: str
+    status: str
+    views: Views = field(default_factory=dict[str, tuple[tuple[int, ...], int]])
+    output: str = ""
+    index: tuple[int, ...] = ()
+    value_a: float | None = None
+    value_b: float | None = None
+    bound: float = 0.0
+    message: str = ""
+    inputs: dict[str, Any] = field(default_factory=dict[str, Any])
+    span: Span | None = None
+
+    @property
+    def is_difference(self) -> bool:
+        """Exactly one side strays."""
+        return self.status in ("a strays", "b strays")
+
+
 @dataclass(slots=True)
 class OutputResult:
     """One output compared: the largest distances seen, and how far each side can be from the real result."""
@@ -121,6 +149,7 @@ class Witness:
     bound: float = 0.0
     replayed_by: str = "irverify's ieee evaluator"
     output: str = ""
+    views: Views = field(default_factory=dict[str, tuple[tuple[int, ...], int]])  # empty: every input is contiguous
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +204,7 @@ class Report:
     timings: dict[str, float] = field(default_factory=dict[str, float])  # seconds by phase, in order
     subjects: tuple[Subject, Subject] | None = None
     shapes: list[ShapeResult] = field(default_factory=list[ShapeResult])
+    layouts: list[LayoutResult] = field(default_factory=list[LayoutResult])
     exit_code: int = 0
     require: Level = Level.REAL
     version: str = ""

@@ -41,6 +41,7 @@ class Captured:
     notes: list[str] = field(default_factory=list)
     configurations: dict[int, str] = field(default_factory=dict)  # KIR under the other autotune configurations
     broken_configurations: dict[int, str] = field(default_factory=dict)  # those that do not lower or run: why
+    views: dict[str, tuple[tuple[int, ...], int]] = field(default_factory=dict)  # strides and offset of each input
     checks_shapes: bool = True  # False for hand-written kernels: they run at shapes they are not meant for
     sources: dict[str, str] = field(default_factory=dict)  # 'ttir', 'aten', 'stablehlo': for `irverify lower`
 
@@ -49,6 +50,8 @@ class Adapter(Protocol):
     """What a framework must offer.  Everything happens inside ``session``, the user's import included."""
 
     def __init__(self, options: CaptureOptions) -> None: ...
+
+    has_strides: bool  # whether a function can tell a view from a contiguous array of the same values
 
     def session(self) -> AbstractContextManager[None]:
         """In place before the user's file is imported: the virtual device, private caches."""
@@ -99,13 +102,11 @@ def array_at(trace: HostTrace, ref: TensorRef) -> np.ndarray:
     return np.lib.stride_tricks.as_strided(flat[ref.offset :], ref.shape, steps).copy()
 
 
-def strided(value: ArrayValue) -> np.ndarray:
-    """An array laid out in memory as its strides say."""
-    if value.strides is None:
-        return np.array(value.data)
-    extent = 1 + sum((size - 1) * stride for size, stride in zip(value.data.shape, value.strides))
-    buffer = np.zeros(max(extent, 1), value.data.dtype)
-    steps = [stride * value.data.dtype.itemsize for stride in value.strides]
-    view = np.lib.stride_tricks.as_strided(buffer, value.data.shape, steps)
-    view[...] = value.data
-    return view
+def laid_out(value: ArrayValue) -> np.ndarray:
+    """The flat memory in which the array lies as its strides and offset say; what is between its elements is 0."""
+    strides = value.strides or ()
+    extent = 1 + sum((size - 1) * stride for size, stride in zip(value.data.shape, strides))
+    memory = np.zeros(value.offset + max(extent, 1), value.data.dtype)
+    steps = [stride * value.data.dtype.itemsize for stride in strides]
+    np.lib.stride_tricks.as_strided(memory[value.offset :], value.data.shape, steps)[...] = value.data
+    return memory

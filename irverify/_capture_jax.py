@@ -23,6 +23,8 @@ from lowering.errors import UsageError
 class JaxAdapter:
     """jax functions need no session of their own: they are traced, not run."""
 
+    has_strides = False
+
     def __init__(self, options: CaptureOptions) -> None:
         self.options = options
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from irverify._capture import Captured, CaptureOptions, array_at, strided
+from irverify._capture import Captured, CaptureOptions, array_at, laid_out
 from irverify.loading import Bound
 from irverify.values import ArrayValue, Named, map_arrays
 from lowering.capture.trace import AtenCall, HostRead, HostTrace, Launch, TensorRef
@@ -23,6 +23,8 @@ MAX_CONFIGURATIONS = 8  # of an autotuned kernel that are checked to lower, besi
 
 class TorchAdapter:
     """Everything runs inside one session of the virtual GPU."""
+
+    has_strides = True
 
     def __init__(self, options: CaptureOptions) -> None:
         self.options = options
@@ -57,17 +59,21 @@ class TorchAdapter:
     def _tensor_data(self, tensor: Any) -> ArrayValue:
         from lowering.capture.torch_arrays import array_of
 
-        strides = None if tensor.is_contiguous() else tuple(tensor.stride())
-        return ArrayValue(array_of(_inner(tensor)), strides)
+        plain = tensor.is_contiguous() and not tensor.storage_offset()
+        layout = (None, 0) if plain else (tuple(tensor.stride()), tensor.storage_offset())
+        return ArrayValue(array_of(_inner(tensor)), *layout)
 
     def _real(self, value: Any) -> Any:
         """Data as what user code expects: tensors on the device, dtypes, devices."""
-        from lowering.capture.torch_arrays import tensor_of
+        from lowering.capture.torch_arrays import tensor_of, unobserved
 
         def change(leaf: Any) -> Any:
             if isinstance(leaf, Named):
                 return self.torch.device(leaf.name) if leaf.kind == "device" else getattr(self.torch, leaf.name)
-            return tensor_of(strided(leaf))
+            if leaf.strides is None:
+                return tensor_of(np.array(leaf.data))
+            with unobserved():
+                return tensor_of(laid_out(leaf)).as_strided(leaf.data.shape, leaf.strides, leaf.offset)
 
         return map_arrays(value, change)
 
@@ -169,6 +175,7 @@ def captured_trace(trace: HostTrace) -> Captured:
         outputs=[(name, ref.dtype, ref.shape) for name, ref in trace.outputs],
         kernels=list(dict.fromkeys(launch.kernel for launch in launches)),
         notes=list(trace.notes),
+        views={name: (ref.strides, ref.offset) for name, ref in trace.inputs},
         checks_shapes=not launches,
         sources={"aten": aten_text(trace)} | ({"ttir": ttir_text(launches)} if launches else {}),
     )

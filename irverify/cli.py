@@ -78,6 +78,9 @@ def _capture_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--special", type=click.Choice(SPECIALS), default=_DEFAULTS.special, show_default=True,
               help="Differences only at NaN, infinities and overflow: report them, count them as different (strict), "
                    "or ignore them.")  # fmt: skip
+@click.option("--layouts", type=click.Choice(SPECIALS), default=_DEFAULTS.layouts, show_default=True,
+              help="Differences only where arguments are views (transposed, sliced): report them, count them as "
+                   "different (strict), or ignore them.")  # fmt: skip
 @click.option("--tolerance", metavar="RTOL,ATOL", help="How large each side's error bound may be (default: by dtype).")
 @click.option("--shapes", multiple=True, metavar="auto|given|N=64,D=130",
               help="Shapes to compare at: the given one and others chosen from the block sizes (auto), only the given "

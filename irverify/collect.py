@@ -6,8 +6,9 @@ Takes an Exchange; gives Variants and ShapeResults of what was skipped.  Reads t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from itertools import count
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +18,9 @@ from irverify.failures import error_of
 from irverify.pairing import pair_programs
 from lowering.ir.parser import parse_program
 from lowering.ir.program import Program
+
+if TYPE_CHECKING:
+    from equivalence.judge.layouts import LaidOut
 
 Records = tuple[dict[str, Any], dict[str, Any]]
 
@@ -43,12 +47,14 @@ class Collected:
     skipped: list[ShapeResult]
     notes: list[str]
     kernels: tuple[list[str], list[str]]
+    laid_out: list[LaidOut] = field(default_factory=list["LaidOut"])
 
 
 def collect(exchange: Exchange, files: tuple[str, str], frameworks: tuple[str, str]) -> Collected:
     """The variants that both sides were captured at.  The given one is always the first."""
     functional = frameworks[0] == "jax", frameworks[1] == "jax"
     variants: list[Variant] = []
+    numbers: list[int] = []
     skipped = list(_outside_a(exchange))
     notes: dict[str, None] = {}
     kernels: tuple[list[str], list[str]] = ([], [])
@@ -56,13 +62,16 @@ def collect(exchange: Exchange, files: tuple[str, str], frameworks: tuple[str, s
         if "failure" in record_b or "failure" in record_a:
             skipped.append(_specialised(record_a, record_b, files))
             continue
-        variant, unpaired = _variant(exchange, index, (record_a, record_b), files, functional)
+        names = f"a.v{index}", f"b.v{index}"
+        variant, unpaired = _variant(exchange, names, (record_a, record_b), files, functional)
         variants.append(variant)
+        numbers.append(index)
         notes.update(dict.fromkeys(unpaired))
         for side, record in enumerate((record_a, record_b)):
             notes.update(dict.fromkeys(f"{files[side]}: {note}" for note in record["notes"]))
             kernels[side].extend(name for name in record["kernels"] if name not in kernels[side])
-    return Collected(variants, skipped, [*notes, *_end_note(exchange)], kernels)
+    laid_out = list(_laid_out(exchange, numbers, files, functional))
+    return Collected(variants, skipped, [*notes, *_end_note(exchange)], kernels, laid_out)
 
 
 def _records(exchange: Exchange) -> Iterator[tuple[int, dict[str, Any], dict[str, Any]]]:
@@ -87,18 +96,44 @@ def _specialised(record_a: dict[str, Any], record_b: dict[str, Any], files: tupl
     return ShapeResult(shapes, Level.UNDECIDED, f"{failed['label']}: scope, this side is specialised: {message}")
 
 
+def _laid_out(
+    exchange: Exchange, numbers: list[int], files: tuple[str, str], functional: tuple[bool, bool]
+) -> Iterator[LaidOut]:
+    """The layouts that a side was captured in.  A jax function has no strides: it stays what it was."""
+    from equivalence.judge.layouts import LaidOut
+
+    base = exchange.read("layouts")["base"] if exchange.has("layouts") else None
+    if base not in numbers or all(functional):
+        return
+    for layout in count():
+        names = tuple(f"{s}.v{base}" if functional[i] else f"{s}.l{layout}" for i, s in enumerate("ab"))
+        if not all(exchange.has(name) for name in names):
+            return
+        records = exchange.read(names[0]), exchange.read(names[1])
+        label = next(record["label"] for record, jax in zip(records, functional) if not jax)
+        views = {k: (tuple(s), o) for r in reversed(records) for k, (s, o) in r.get("views", {}).items()}
+        refused = [
+            f"{file} does not run: {str(error_of(record['failure'], file)).splitlines()[0].removeprefix(f'{file}: ')}"
+            for record, file in zip(records, files) if "failure" in record
+        ]  # fmt: skip
+        if refused:
+            yield LaidOut(label, numbers.index(base), refused="; ".join(refused), views=views)
+            continue
+        variant, _ = _variant(exchange, (names[0], names[1]), records, files, functional)
+        yield LaidOut(label, numbers.index(base), variant.program_a, variant.program_b, views=views)
+
+
 def _end_note(exchange: Exchange) -> list[str]:
     note = exchange.read("end")["note"] if exchange.has("end") else "the time limit ended the search for more shapes"
     return [note] if note else []
 
 
 def _variant(
-    exchange: Exchange, index: int, records: Records, files: tuple[str, str], functional: tuple[bool, bool]
+    exchange: Exchange, names: tuple[str, str], records: Records, files: tuple[str, str], functional: tuple[bool, bool]
 ) -> tuple[Variant, list[str]]:
     """Both programs, paired, and the values of their inputs; where both have an input, A's value is the one."""
     record_a, record_b = records
-    program_a = parse_program(exchange.read_text(f"a.v{index}.kir"))
-    program_b = parse_program(exchange.read_text(f"b.v{index}.kir"))
+    program_a, program_b = (parse_program(exchange.read_text(f"{name}.kir")) for name in names)
     names_b = list(program_b.input_names)
     notes = pair_programs(program_a, program_b, files, functional)
     renamed = dict(zip(names_b, program_b.input_names))

@@ -61,7 +61,8 @@ def _run(side: str, function: Any, inputs: Sequence[Any], options: CompareOption
     job = Job(side=side, path=_file(function), entry=_name(function), adapter=ADAPTERS[framework],
               exchange=str(exchange.directory), shapes=list(options.shapes), seed=options.seed,
               specs=[str(text) for text in inputs] if all(isinstance(v, str) for v in inputs) else None,
-              target=options.device, backward=options.backward, config=options.config)  # fmt: skip
+              target=options.device, backward=options.backward, config=options.config,
+              layouts=options.layouts != "ignore")  # fmt: skip
     if job.specs is None and side == "a":
         exchange.publish("api", given_values(inputs, options.seed))
     run = LiveRun(job, exchange, load_adapter(job.adapter, CaptureOptions(target=options.device, seed=options.seed)))

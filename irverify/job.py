@@ -31,6 +31,7 @@ class Job:
     config: str = "first"
     variant_seconds: float = 40.0  # no new shapes are started after this long
     max_shapes: int = 4
+    layouts: bool = False  # whether the arguments are also tried as views
 
     @property
     def is_leader(self) -> bool:

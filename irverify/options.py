@@ -33,6 +33,7 @@ class CompareOptions:
     inputs: tuple[Any, ...] = ()  # arguments: spec text ('f32[37,130]', 'x=i64[128] in [0,50)') or arrays
     require: Level = Level.REAL  # the weakest verdict that still exits 0
     special: Special = "report"  # differences only at NaN, infinities and overflow: report, count (strict), ignore
+    layouts: Special = "report"  # differences only for arguments that are views: report, count (strict), ignore
     tolerance: tuple[float, float] | None = None  # (rtol, atol) of the error bounds; None: by output dtype
     shapes: tuple[str, ...] = ("auto",)  # 'auto', 'given', or bindings 'N=64,D=130', one per set of shapes
     seed: int = 0  # of all random inputs and weights
@@ -52,6 +53,7 @@ class CompareOptions:
     def __post_init__(self) -> None:
         _check(self.require.value in REQUIRABLE, "--require", self.require.value, f"one of {', '.join(REQUIRABLE)}")
         _check(self.special in SPECIALS, "--special", self.special, f"one of {', '.join(SPECIALS)}")
+        _check(self.layouts in SPECIALS, "--layouts", self.layouts, f"one of {', '.join(SPECIALS)}")
         _check(self.timeout > 0, "--timeout", self.timeout, "a number of seconds above 0")
         _check(self.memory >= 1 << 28, "--memory", self.memory, "at least 256M, for example 8G")
         _check(bool(_TARGET.fullmatch(self.device)), "--target", self.target, "sm_80, sm_90, tpu_v5e or cpu")

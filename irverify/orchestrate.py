@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from equivalence.verdicts import Finding, Level, Report, ShapeResult, Subject, Verdict
+from equivalence.verdicts import Finding, Level, Report, ShapeResult, Subject, Verdict, Witness
 from irverify import __version__, configurations, sandbox
 from irverify.collect import Collected, collect
 from irverify.exchange import POLL_SECONDS, Exchange
@@ -93,21 +93,25 @@ def judged(collected: Collected, options: CompareOptions) -> Report:
     """The verdict on what was collected."""
     variants = collected.variants
     programs_a, programs_b = [v.program_a for v in variants], [v.program_b for v in variants]
-    report = _judge(programs_a, programs_b, [v.inputs for v in variants], options)
+    report = _judge(programs_a, programs_b, [v.inputs for v in variants], options, collected.laid_out)
     for shape, variant in zip(report.shapes, variants):
         shape.note = shape.note or variant.label
     return report
 
 
 def _judge(
-    a: Sequence[Program], b: Sequence[Program], inputs: Sequence[dict[str, Any]], options: CompareOptions
+    a: Sequence[Program],
+    b: Sequence[Program],
+    inputs: Sequence[dict[str, Any]],
+    options: CompareOptions,
+    laid_out: Sequence[Any] = (),
 ) -> Report:
     """The only call into the judge."""
     from equivalence.judge import judge
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # overflow and NaN are what special values are about
-        return judge(a, b, inputs, options)
+        return judge(a, b, inputs, options, laid_out)
 
 
 def _briefly(options: CompareOptions) -> configurations.Judged:
@@ -204,6 +208,8 @@ def finish(report: Report, options: CompareOptions, started: float) -> Report:
     if options.special == "strict" and report.special_values and report.verdict.level is not Level.DIFFERENT:
         reason = f"special values differ and --special is strict: {report.special_values[0].message}"
         report.verdict = replace(report.verdict, level=Level.DIFFERENT, reason=reason)
+    if options.layouts == "strict" and report.verdict.level is not Level.DIFFERENT:
+        _strict_layouts(report)
     report.require, report.version = options.require, __version__
     report.exit_code = int(exit_code_of(report))
     report.timings = {**report.timings, "total": time.monotonic() - started}
@@ -212,6 +218,17 @@ def finish(report: Report, options: CompareOptions, started: float) -> Report:
 
         save_witness(report, Path(options.save_witness))
     return report
+
+
+def _strict_layouts(report: Report) -> None:
+    """A layout in which one side strays, as the difference that the user asked to count."""
+    found = next((layout for layout in report.layouts if layout.is_difference), None)
+    if found is None:
+        return
+    reason = f"--layouts is strict: {found.message}"
+    report.verdict = replace(report.verdict, level=Level.DIFFERENT, reason=reason)
+    a, b = (x if x is not None and x == x else "undefined" for x in (found.value_a, found.value_b))
+    report.witness = Witness(found.inputs, found.index, a, b, found.bound, output=found.output, views=found.views)
 
 
 def check_writable(directory: Path) -> None:

@@ -64,7 +64,7 @@ def prepare_one(path_text: str, entry: str | None, options: CompareOptions, exch
     side = side_of(source, choose_entry(source, _agreeing(named, entry, "--entry")))
     specs, given = _inputs(options)
     shared = _shared(options, (side, side), (source, source), specs is None and given is None)
-    shared |= {"weights_from": None, "max_shapes": 1}
+    shared |= {"weights_from": None, "max_shapes": 1, "layouts": False}
     job = Job(side="a", path=str(side.path), entry=side.entry, adapter=ADAPTERS[side.framework],
               exchange=str(exchange), specs=specs, **shared)  # fmt: skip
     return side, job
@@ -117,4 +117,5 @@ def _shared(
         "backward": options.backward,
         "config": options.config,
         "variant_seconds": SHAPE_BUDGET * options.timeout,
+        "layouts": options.layouts != "ignore" and any(side.framework != "jax" for side in sides),
     }

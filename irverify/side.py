@@ -1,7 +1,7 @@
 """One side's work, in the worker: import, make or await the inputs, capture at each set of shapes, hand out KIR.
 
-Takes a Job and an Exchange; publishes '<side>.v<i>' (a variant) and '<side>.done'.  The leading side decides which
-shapes exist: the given one, then those it can be captured at.  The other side follows.
+Takes a Job and an Exchange; publishes '<side>.v<i>' (a variant), '<side>.l<i>' (a layout) and '<side>.done'.  The
+leading side decides which shapes exist: the given one, then those it can be captured at.  The other side follows.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from irverify import leading, loading, shapes
+from irverify import layouts, leading, loading, shapes
 from irverify._capture import Adapter, Captured, CaptureOptions, load_adapter
 from irverify.exchange import Exchange
 from irverify.failures import describe
@@ -22,6 +22,8 @@ from lowering.capture.jax_trace import UNCOVERED
 from lowering.errors import UsageError
 
 GIVEN = "given"
+SMALL, MOST = 1 << 16, 1 << 19  # input elements: below, the given shape is the one tried as views; above, none is
+MOST_SECONDS = 2.0  # of a capture that is repeated for every layout
 
 
 @dataclass(slots=True)
@@ -35,6 +37,7 @@ class SideRun:
     module: ModuleType = field(init=False)
     entry: Any = field(init=False)
     short: set[str] = field(default_factory=set)  # grids that stop short of an operand at the given shape
+    costs: dict[int, tuple[int, float]] = field(default_factory=dict)  # by variant: input elements, seconds of capture
 
     def run(self) -> None:
         with self.adapter.session():
@@ -43,6 +46,7 @@ class SideRun:
                 self._lead()
             else:
                 self._follow()
+            self._lay_out()
         self.exchange.publish(f"{self.job.side}.done", {"seconds": time.monotonic() - self.started})
 
     def _load(self) -> None:
@@ -65,6 +69,7 @@ class SideRun:
                 break
             count += self._try(count, label, recipe, sizes)
         count += self._try_split(count, recipe)
+        self._choose_for_layouts()
         self.exchange.publish("end", {"count": count, "note": recipe.note})
 
     def _given_values(self) -> Any:
@@ -105,11 +110,12 @@ class SideRun:
             return 0
         variant, captured = last[-1]
         self.exchange.publish(f"v{index}", variant)
-        self._publish(index, shapes.SPLIT, captured)
+        self._publish(f"v{index}", shapes.SPLIT, captured)
         return 1
 
     def _try(self, index: int, label: str, recipe: leading.Recipe, sizes: dict[str, int]) -> int:
         """1 when the shape counts.  It is announced only then, so the other side never sees a shape that does not."""
+        started = time.monotonic()
         try:
             variant = self._variant(label, recipe, sizes)
             captured = self._capture(variant, index)
@@ -120,7 +126,8 @@ class SideRun:
             self.exchange.publish(f"skipped.{label}", {"label": label, "message": words})
             return 0
         self.exchange.publish(f"v{index}", variant)
-        self._publish(index, label, captured)
+        self._publish(f"v{index}", label, captured)
+        self._note_cost(index, captured, started)
         return 1
 
     # -- following -----------------------------------------------------------------------------------------------
@@ -138,13 +145,42 @@ class SideRun:
 
     def _do(self, index: int, label: str, must_work: bool) -> None:
         try:
-            self._publish(index, label, self._capture(self.exchange.read(f"v{index}"), index))
+            started = time.monotonic()
+            captured = self._capture(self.exchange.read(f"v{index}"), index)
+            self._publish(f"v{index}", label, captured)
+            self._note_cost(index, captured, started)
         except Exception as error:
             if must_work:
                 raise
-            self.exchange.publish(
-                f"{self.job.side}.v{index}", {"label": label, "failure": describe(error, Path(self.job.path))}
-            )
+            self._publish_failure(f"v{index}", label, error)
+
+    def _publish_failure(self, name: str, label: str, error: Exception) -> None:
+        record = {"label": label, "failure": describe(error, Path(self.job.path))}
+        self.exchange.publish(f"{self.job.side}.{name}", record)
+
+    # -- the same arguments as views -----------------------------------------------------------------------------
+
+    def _note_cost(self, index: int, captured: Captured, started: float) -> None:
+        self.costs[index] = (sum(x.size for x in captured.inputs.values()), time.monotonic() - started)
+
+    def _choose_for_layouts(self) -> None:
+        """The set of shapes whose arguments both sides also get as views: the given one if small, else the smallest."""
+        smallest = min(self.costs, key=lambda index: self.costs[index][0])
+        chosen = 0 if self.costs[0][0] <= SMALL else smallest
+        if self.job.layouts and self.costs[chosen][0] <= MOST:
+            self.exchange.publish("layouts", {"base": chosen})
+
+    def _lay_out(self) -> None:
+        """Captures again for every layout: strides are arguments of a kernel.  What fails is outside its scope."""
+        base = self.exchange.read("layouts")["base"] if self.exchange.has("layouts") else None
+        if base not in self.costs or not self.adapter.has_strides or self.costs[base][1] > MOST_SECONDS:
+            return
+        variant = self.exchange.read(f"v{base}")
+        for number, (label, arguments) in enumerate(layouts.derived(variant["arguments"])):
+            try:
+                self._publish(f"l{number}", label, self._capture({**variant, "arguments": arguments}, base))
+            except Exception as error:
+                self._publish_failure(f"l{number}", label, error)
 
     def _own_init(self) -> Any:
         """get_init_inputs() of this file, as data, when it is the file that has it."""
@@ -187,8 +223,8 @@ class SideRun:
             init = self.exchange.read("init")
         return list(init or [])
 
-    def _publish(self, index: int, label: str, captured: Captured) -> None:
-        name = f"{self.job.side}.v{index}"
+    def _publish(self, name: str, label: str, captured: Captured) -> None:
+        name = f"{self.job.side}.{name}"
         self.exchange.publish_text(f"{name}.kir", captured.kir)
         for kind, text in captured.sources.items():
             self.exchange.publish_text(f"{name}.{kind}", text)
@@ -201,6 +237,7 @@ class SideRun:
                 "label": label,
                 "inputs": captured.inputs,
                 "outputs": outputs,
+                "views": {view: [list(strides), offset] for view, (strides, offset) in captured.views.items()},
                 "kernels": captured.kernels,
                 "notes": captured.notes,
                 "sources": sorted(captured.sources),

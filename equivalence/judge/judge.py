@@ -23,7 +23,18 @@ from equivalence.interpretations.error_meaning import MeantError
 from equivalence.interpretations.exact import Exact
 from equivalence.interpretations.real import constants_of
 from equivalence.interpretations.reassociated import Reassociated, contradict
-from equivalence.judge import guards, inputs, realjudge, scope, sensitivity, special, structure, truth, undefined
+from equivalence.judge import (
+    guards,
+    inputs,
+    layouts,
+    realjudge,
+    scope,
+    sensitivity,
+    special,
+    structure,
+    truth,
+    undefined,
+)
 from equivalence.judge.compare import compare
 from equivalence.judge.evidence import Evidence
 from equivalence.judge.levels import RealState, level
@@ -70,17 +81,19 @@ def judge(
     programs_b: Sequence[Program],
     arrays: Sequence[Mapping[str, np.ndarray]],
     options: Options,
+    laid_out: Sequence[layouts.LaidOut] = (),
 ) -> Report:
     """The report on a pair.  Raises Unsupported for what the evaluator cannot run."""
     pairs = [Pair(a, b, dict(x)) for a, b, x in zip(programs_a, programs_b, arrays, strict=True)]
-    return Judge(pairs, options).report()
+    return Judge(pairs, options, laid_out).report()
 
 
 class Judge:
     """One comparison in progress."""
 
-    def __init__(self, pairs: Sequence[Pair], options: Options) -> None:
+    def __init__(self, pairs: Sequence[Pair], options: Options, laid_out: Sequence[layouts.LaidOut] = ()) -> None:
         self.pairs, self.options = list(pairs), options
+        self.laid_out, self.tried = list(laid_out), tuple(pairs)
         started = time.monotonic()
         self.deadline = started + options.timeout  # nothing new is started later
         limits = Limits(masked_load_is_zero=masked_loads_are_zero(options), deadline=started + 2 * options.timeout)
@@ -144,6 +157,8 @@ class Judge:
         self.explain(report)
         with self.timed("special values"):
             self.special_values(report)
+        with self.timed("layouts"):
+            self.layouts(report)
         report.checks, report.findings, report.shapes = self.checks, self.findings, self.shapes
         report.assumptions, report.timings = list(self.assumptions), self.timings
         return report
@@ -350,6 +365,14 @@ class Judge:
         self.checks.append(Check("special values", not rows, detail))
         if rows:
             self.findings.append(Finding("special-values", rows[0].message, None, "note"))
+
+    def layouts(self, report: Report) -> None:
+        """The values of one set of shapes as views, where that set counts."""
+        if not self.laid_out or report.verdict.level is Level.DIFFERENT:
+            return
+        base = self.tried[self.laid_out[0].base]
+        if any(pair is base for pair in self.pairs):
+            report.layouts = layouts.examine(self, base, self.laid_out)
 
     # -- what is said --------------------------------------------------------------------------------------------
 

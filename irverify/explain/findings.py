@@ -55,6 +55,32 @@ ENTRIES = (
         them.""",
     ),
     Entry(
+        "layout-sensitive",
+        "one side gives something else where its arguments are views: it ignores strides",
+        """The same values were handed over as views: as rows of a wider matrix, transposed in memory, as every other
+        column, each with an offset. One side gives what it gives for contiguous arguments, the other reads other
+        elements, or memory that is no element. A warning where B is the one, a note where A is; the verdict speaks of
+        the layouts given. A JAX function has no strides and is the same for all.""",
+        """A kernel that computes row * n_cols for an address, or takes stride(0) alone, is right as long as everybody
+        hands it contiguous tensors, and silently wrong after the first x.t() or x[:, ::2].""",
+        """
+        kernel[grid](x, y, x.shape[1])                    # and in the kernel: x_ptr + row * n_cols + cols
+        """,
+        """Pass every stride on, or call x.contiguous() in the wrapper, or assert x.is_contiguous(). --layouts strict
+        counts such a layout as different, --layouts ignore does not try any.""",
+    ),
+    Entry(
+        "specialised-layout",
+        "a side does not take arguments that are views, or both assume a layout",
+        """With such arguments a side raises (an assertion, view() of a tensor that is not contiguous), or neither side
+        gives what it gives for contiguous ones. That is a matter of scope: nothing is said of these layouts.""",
+        """A function may ask for contiguous arguments; to refuse others is better than to misread them.""",
+        """
+        assert x.is_contiguous()
+        """,
+        """Nothing, unless views are among the arguments that you use.""",
+    ),
+    Entry(
         "signed-zero",
         "the two give zeros of different sign",
         """An element is +0 on one side and -0 on the other. Such a pair is never `bitwise`.""",

@@ -13,12 +13,14 @@ from equivalence.verdicts import (
     Check,
     Divergence,
     Finding,
+    LayoutResult,
     OutputResult,
     Report,
     ShapeResult,
     SpecialValue,
     Subject,
     Verdict,
+    Views,
     Witness,
 )
 from lowering.errors import IrverifyError, Span, Unsupported, UsageError
@@ -40,6 +42,7 @@ def report_to_dict(report: Report) -> dict[str, Any]:
         "divergence": _divergence(report.divergence),
         "witness": _witness(report.witness),
         "special_values": [_special(special) for special in report.special_values],
+        "layouts": [_layout(layout) for layout in report.layouts],
         "findings": [_finding(finding) for finding in report.findings],
         "shapes": [_shape(shape) for shape in report.shapes],
         "assumptions": list(report.assumptions),
@@ -57,7 +60,7 @@ def error_to_json(error: IrverifyError, version: str) -> str:
     kind = "usage" if isinstance(error, UsageError) else "unsupported" if isinstance(error, Unsupported) else "internal"
     empty = {"outputs": [], "divergence": None, "witness": None, "assumptions": [], "checks": [], "timings": {}}
     head = {"schema": SCHEMA, "version": version, "verdict": None, "exit_code": error.exit_code}
-    document = {**head, "error": {"kind": kind, "message": str(error)}, **empty, "special_values": []}
+    document = {**head, "error": {"kind": kind, "message": str(error)}, **empty, "special_values": [], "layouts": []}
     return json.dumps(document, indent=2) + "\n"
 
 
@@ -122,8 +125,15 @@ def _witness(witness: Witness | None) -> dict[str, Any] | None:
         "value_b": number(witness.value_b),
         "bound": number(witness.bound),
         "replayed_by": witness.replayed_by,
-        "inputs": {name: array_to_dict(array) for name, array in witness.inputs.items()},
+        "inputs": {
+            name: array_to_dict(array) | (views(witness.views)[name] if name in witness.views else {})
+            for name, array in witness.inputs.items()
+        },
     }
+
+
+def views(layout: Views) -> dict[str, Any]:
+    return {name: {"strides": list(strides), "offset": offset} for name, (strides, offset) in layout.items()}
 
 
 def array_to_dict(array: Any, limit: int = 64) -> dict[str, Any]:
@@ -140,6 +150,19 @@ def _special(special: SpecialValue) -> dict[str, Any]:
         "value_a": number(special.value_a),
         "value_b": number(special.value_b),
         "message": special.message,
+    }
+
+
+def _layout(layout: LayoutResult) -> dict[str, Any]:
+    return {
+        "layout": layout.layout,
+        "status": layout.status,
+        "views": views(layout.views),
+        "output": layout.output,
+        "index": list(layout.index),
+        "value_a": number(layout.value_a),
+        "value_b": number(layout.value_b),
+        "message": layout.message,
     }
 
 

@@ -50,6 +50,14 @@ def portable(array: np.ndarray) -> np.ndarray:
     return array.view(f"u{array.dtype.itemsize}")
 
 
+def _layout(witness: Witness, name: str) -> str:
+    """How to lay the array out in memory: torch.as_strided(memory, shape, strides, offset)."""
+    if not witness.views:
+        return ""
+    strides, offset = witness.views.get(name, ((), 0))
+    return f" strides {list(strides)}, offset {offset} (elements) |" if strides else " |"
+
+
 def _move(staging: Path, directory: Path) -> None:
     if not directory.exists():
         staging.chmod(0o777 & ~_umask())
@@ -68,7 +76,8 @@ def _umask() -> int:
 def _readme(report: Report, witness: Witness) -> str:
     subjects = "\n".join(f"* {letter}: `{s.file}:{s.entry}`" for letter, s in zip("AB", report.subjects or ()))
     rows = "\n".join(
-        f"| `{name}` | {array.dtype.name} | {list(array.shape)} |" for name, array in witness.inputs.items()
+        f"| `{name}` | {array.dtype.name} | {list(array.shape)} |{_layout(witness, name)}"
+        for name, array in witness.inputs.items()
     )
     index = ", ".join(map(str, witness.index))
     return f"""# A witness that two kernels differ
@@ -78,8 +87,8 @@ def _readme(report: Report, witness: Witness) -> str:
 Element `[{index}]` of output `{witness.output or "0"}`: A gives `{witness.value_a}`, B gives `{witness.value_b}`.
 The rounding of both sides together explains at most `{witness.bound}`. Replayed by {witness.replayed_by}.
 
-| input | dtype | shape |
-|---|---|---|
+| input | dtype | shape |{" layout |" if witness.views else ""}
+|---|---|---|{"---|" if witness.views else ""}
 {rows}
 
 ## Replay

@@ -39,6 +39,9 @@ def headline(report: Report) -> str:
     parts = [f"{level_in_words(verdict)}: {_pair(report)}{_SENTENCES[verdict.level]}"]
     if verdict.level is not Level.DIFFERENT and report.special_values:
         parts.append(_special_headline(report))
+    strays = next((layout for layout in report.layouts if layout.status == "b strays"), None)
+    if verdict.level is not Level.DIFFERENT and strays is not None:
+        parts.append(f"B reads other elements than A where inputs are views ({strays.layout})")
     if verdict.reason:
         parts.append(verdict.reason)
     if verdict.site is not None and verdict.site.line:

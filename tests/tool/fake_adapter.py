@@ -49,6 +49,8 @@ class Array:
 class FakeAdapter:
     """The adapter of the test framework."""
 
+    has_strides = False
+
     def __init__(self, options: CaptureOptions) -> None:
         self.options = options
 
