@@ -1,21 +1,28 @@
-"""How two workers and their parent pass values: files in a private directory, JSON beside npz, renamed into place.
+"""How two workers and their parent pass values: files in a private directory, renamed into place.
 
 Takes a directory; gives publish and wait.  Nothing here is pickled, so nothing a subject writes can run in the parent.
+Arrays are files of bytes, mapped where they are read; an array that is there already is named, not written again.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from irverify.values import decode, encode, pack, unpack
+import numpy as np
+
+from irverify.values import decode, encode
+from lowering.errors import UsageError
 
 POLL_SECONDS = 0.01
+SHARED_FROM = 1 << 16  # bytes of an array below which looking for an equal one is not worth it
+_FILE = re.compile(r"[A-Za-z0-9_][\w.]*\.bin")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +30,35 @@ class Exchange:
     """A directory of named values.  A value is there completely or not at all."""
 
     directory: Path
+    _known: dict[int, list[tuple[str, np.ndarray]]] = field(default_factory=dict, repr=False, compare=False)
 
     def publish(self, name: str, value: Any) -> None:
-        arrays: dict[str, Any] = {}
+        arrays: dict[str, np.ndarray] = {}
         tree = encode(value, arrays, name)
-        if arrays:
-            self._write(f"{name}.npz", pack(arrays))
-        self._write(f"{name}.json", json.dumps(tree).encode())  # last: its presence says that the value is complete
+        files = {key: self._stored(f"{name}.{key}.bin", data) for key, data in arrays.items()}
+        document = json.dumps({"files": files, "value": tree}).encode()
+        self._write(f"{name}.json", document)  # last: its presence says that the value is complete
+
+    def _stored(self, file: str, data: np.ndarray) -> str:
+        """The file that holds these bytes: one that is known to, or a new one."""
+        known = self._known.setdefault(data.nbytes, [])
+        if data.nbytes >= SHARED_FROM:
+            for name, other in known:
+                if np.array_equal(data, other):
+                    return name
+        self._write(file, memoryview(data))
+        if data.nbytes >= SHARED_FROM:
+            known.append((file, self._mapped(file)))
+        return file
+
+    def _mapped(self, file: str) -> np.ndarray:
+        """The bytes of a file, private to the reader: writes to them stay in its memory.  Raises UsageError."""
+        if not _FILE.fullmatch(file):
+            raise UsageError(f"the exchange names the file {file!r}, which is none of its own")
+        path = self.directory / file
+        if not path.stat().st_size:
+            return np.zeros(0, np.uint8)
+        return np.memmap(path, np.uint8, mode="c")
 
     def publish_text(self, name: str, text: str) -> None:
         self._write(name, text.encode())
@@ -38,9 +67,13 @@ class Exchange:
         return (self.directory / f"{name}.json").exists()
 
     def read(self, name: str) -> Any:
-        tree = json.loads((self.directory / f"{name}.json").read_bytes())
-        arrays = self.directory / f"{name}.npz"
-        return decode(tree, unpack(arrays.read_bytes()) if arrays.exists() else {})
+        document = json.loads((self.directory / f"{name}.json").read_bytes())
+        arrays = {}
+        for key, file in document["files"].items():
+            arrays[key] = data = np.asarray(self._mapped(file))
+            if data.nbytes >= SHARED_FROM:
+                self._known.setdefault(data.nbytes, []).append((file, self._mapped(file)))
+        return decode(document["value"], arrays)
 
     def read_text(self, name: str) -> str:
         return (self.directory / name).read_text()
@@ -55,7 +88,7 @@ class Exchange:
                 return None
             time.sleep(POLL_SECONDS)
 
-    def _write(self, file: str, data: bytes) -> None:
+    def _write(self, file: str, data: bytes | memoryview) -> None:
         temporary = self.directory / f".{file}.{os.getpid()}"
         temporary.write_bytes(data)
         temporary.replace(self.directory / file)

@@ -1,4 +1,4 @@
-"""Arguments as data: nested lists, scalars and arrays, to and from JSON + npz without pickle.
+"""Arguments as data: nested lists, scalars and arrays, to and from JSON and flat bytes, without pickle.
 
 Takes values made of None, bool, int, float, str, list, tuple, dict and arrays; gives (JSON tree, flat arrays).
 Arrays of numpy's missing dtypes (bfloat16, float8) travel as bytes with their dtype's name beside them.
@@ -6,8 +6,6 @@ Arrays of numpy's missing dtypes (bfloat16, float8) travel as bytes with their d
 
 from __future__ import annotations
 
-import io
-import zipfile
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,7 +66,7 @@ def encode(value: Any, arrays: dict[str, np.ndarray], path: str = "value") -> An
 
 def _encode_array(value: ArrayValue, arrays: dict[str, np.ndarray]) -> Any:
     key = f"a{len(arrays)}"
-    arrays[key] = np.frombuffer(np.ascontiguousarray(value.data).tobytes(), np.uint8)
+    arrays[key] = np.ascontiguousarray(value.data).reshape(-1).view(np.uint8)
     layout = {"strides": value.strides, "offset": value.offset} if value.strides is not None else {}
     return {"array": key, "dtype": value.data.dtype.name, "shape": list(value.data.shape)} | layout
 
@@ -119,18 +117,3 @@ def map_arrays(value: Any, change: Any) -> Any:
         case dict():
             return {key: map_arrays(item, change) for key, item in value.items()}
     return value
-
-
-def pack(arrays: dict[str, np.ndarray]) -> bytes:
-    """Arrays as the bytes of an npz file (stored, not compressed: it lives for seconds)."""
-    buffer = io.BytesIO()
-    np.savez(buffer, **arrays)  # pyright: ignore[reportArgumentType]
-    return buffer.getvalue()
-
-
-def unpack(data: bytes) -> dict[str, np.ndarray]:
-    """The arrays of an npz file; pickled content is refused."""
-    if not zipfile.is_zipfile(io.BytesIO(data)):
-        return {}
-    with np.load(io.BytesIO(data), allow_pickle=False) as file:
-        return {key: file[key] for key in file.files}

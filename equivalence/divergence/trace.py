@@ -101,6 +101,7 @@ class Numbered(Interpretation):
     """Several interpretations as one, with a plane of lane numbers; logs every application."""
 
     name = "numbered"
+    counts_lanes = True
 
     def __init__(self, inner: Sequence[Interpretation]) -> None:
         self.inner = inner

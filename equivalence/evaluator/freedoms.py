@@ -38,3 +38,10 @@ class Freedoms:
     def of(self, bits: int) -> list[Choice]:
         """The choices in a bit set."""
         return [choice for n, choice in enumerate(self.choices) if bits >> n & 1]
+
+    def adopt(self, other: Freedoms, bits: int) -> int:
+        """A bit set of another registry in terms of this one."""
+        mine = 0
+        for choice in other.of(bits):
+            mine |= self.bit(choice.kind, choice.key, choice.what, choice.span)
+        return mine

@@ -7,7 +7,7 @@ Must not know what the planes mean.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 
@@ -16,6 +16,31 @@ import numpy as np
 from lowering.ir.types import DType
 
 Planes = dict[str, np.ndarray]
+
+
+class Atoms(Mapping[str, np.ndarray]):
+    """Planes of a large input, made when they are looked at: of all elements, or only ``at`` some positions."""
+
+    def __init__(self, make: Callable[[np.ndarray], Planes], names: Sequence[str], shape: tuple[int, ...]) -> None:
+        """``make``: planes of the elements at flat positions int64[...]; ``shape`` is that of the whole input's."""
+        self.at, self.names, self.shape = make, tuple(names), shape
+        self._whole: Planes | None = None
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        if self._whole is None:
+            self._whole = self.at(np.arange(int(np.prod(self.shape)), dtype=np.int64).reshape(self.shape))
+        return self._whole[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def reshaped(self, *shape: int) -> Atoms:
+        """The same elements under another shape."""
+        return Atoms(self.at, self.names, shape)
+
 
 #: Taint of a value: computed from shapes and literals only / from integer inputs / from float data.
 INDEX, INTEGER_DATA, FLOAT_DATA = 0, 1, 2
@@ -37,7 +62,7 @@ class Lanes:
     dtype: DType
     shape: tuple[int, ...]
     data: np.ndarray
-    planes: Planes | None = None
+    planes: Planes | Atoms | None = None
     taint: int = INDEX
     freedoms: int = 0
     literal: int = ALL

@@ -19,7 +19,19 @@ import numpy as np
 from equivalence.evaluator import slabs
 from equivalence.evaluator.allocator import keep_pages
 from equivalence.evaluator.freedoms import Freedoms
-from equivalence.evaluator.lanes import ALL, FLOAT_DATA, INDEX, INTEGER_DATA, NONE, SOME, Lanes, Planes, mapped, union
+from equivalence.evaluator.lanes import (
+    ALL,
+    FLOAT_DATA,
+    INDEX,
+    INTEGER_DATA,
+    NONE,
+    SOME,
+    Atoms,
+    Lanes,
+    Planes,
+    mapped,
+    union,
+)
 from equivalence.evaluator.memory import Memory
 from equivalence.interpretations import ieee
 from equivalence.interpretations.base import Interpretation, Site
@@ -55,6 +67,7 @@ class Recorder(Protocol):
 
 _PHILOX = frozenset({0xD2511F53, 0xCD9E8D57})
 _MOST_DRAWS = 1 << 16
+LAZY_FROM = 1 << 20  # input elements beyond which planes are made where they are looked at
 #: Integer operations whose words are sums in the ring: their value may have wrapped, so a widening must see it.
 _RING = frozenset({"add", "sub", "mul", "neg", "bitcast", "dot", "reduce", "scan"})
 
@@ -254,11 +267,20 @@ class Machine:
     ) -> Lanes:
         """``index``: the elements' positions in the whole input, where ``data`` is a part of it."""
         full = np.ascontiguousarray(data).astype(dt.numpy, copy=False).reshape(1, *shape)
-        if index is None:
-            index = np.arange(full.size, dtype=np.int64)
-        index = index.reshape(full.shape)
         taint = FLOAT_DATA if dt.is_float else INTEGER_DATA
         lanes = Lanes(dt, shape, full, None, taint=taint, literal=NONE, fits=None if dt.is_float else dt)
+        if index is not None:
+            index = index.reshape(full.shape)
+            return lanes.replace(planes=self.planes(lambda i: i.atom(name, index, lanes)))
+
+        def atoms(at: np.ndarray) -> Planes:
+            here = lanes.replace(data=full.reshape(-1)[at])
+            return self.planes(lambda i: i.atom(name, at, here))
+
+        if full.size > LAZY_FROM and not any(i.counts_lanes for i in self.interpretations):
+            names = [plane for i in self.interpretations for plane in i.planes]
+            return lanes.replace(planes=Atoms(atoms, names, full.shape))
+        index = np.arange(full.size, dtype=np.int64).reshape(full.shape)
         return lanes.replace(planes=self.planes(lambda i: i.atom(name, index, lanes)))
 
     def literal(self, data: np.ndarray, dt: DType, shape: tuple[int, ...]) -> Lanes:
@@ -394,6 +416,8 @@ class Machine:
         self.followed |= value.freedoms
         if value.taint != FLOAT_DATA or value.planes is None:
             return
+        for interpretation in self.interpretations:
+            interpretation.steered(value)
         self.beside(text, context, key)
         if span not in self.path_sites:
             self.path_sites.append(span)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from equivalence.evaluator.lanes import ALL, NONE, SOME, Lanes
+from equivalence.evaluator.lanes import ALL, NONE, SOME, Atoms, Lanes
 from lowering.errors import UNKNOWN_SPAN, InternalError, Span, Unsupported
 from lowering.ir.types import DType
 
@@ -165,7 +165,10 @@ class Memory:
         def flat(a: np.ndarray) -> np.ndarray:
             return np.broadcast_to(a, (1, *shape)).reshape(1, count)
 
-        planes = {n: a.reshape(1, 1) if a.size == 1 else flat(a) for n, a in (value.planes or {}).items()}
+        if isinstance(value.planes, Atoms):
+            planes = value.planes.reshaped(1, count)
+        else:
+            planes = {n: a.reshape(1, 1) if a.size == 1 else flat(a) for n, a in (value.planes or {}).items()}
         buffer.cells = Lanes(value.dtype, (count,), flat(value.data), planes)
         self._accept(buffer, value, whole=True)
         buffer.borrowed = True
@@ -261,6 +264,10 @@ class Memory:
         """The elements at ``access.position``; lanes not inside hold whatever is at a clipped place."""
         cells = self.cells(access.buffer, dt, span)
         shape = access.position.shape[1:]
+        if isinstance(cells.planes, Atoms):
+            position = access.position if access.whole else access.position.clip(0, cells.data.size - 1)
+            data = cells.data.reshape(-1).take(position)
+            return shared(cells.replace(data=data, planes=cells.planes.at(position), shape=shape))
         return shared(cells.map(lambda a: _at(a.reshape(-1), access.position, cells.data.size), shape))
 
     def scatter(self, access: Access, value: Lanes, span: Span, instance: np.ndarray | None) -> bool:

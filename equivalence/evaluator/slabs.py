@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from equivalence.evaluator.lanes import Lanes, joined
+from equivalence.evaluator.growing import Growing
+from equivalence.evaluator.lanes import Lanes
 from lowering.ir.ops import RECORDS
 from lowering.ir.program import Block, Op, Program, Value
 from lowering.ir.types import TensorType
@@ -118,8 +119,11 @@ def run(m: Machine, frame: Frame, chosen: Plan, arrays: dict[Value, tuple[str, n
             frame.values[value] = m.input(name, data, value.type.dtype, value.type.shape)
     for op in whole:
         m.op(frame, op)
-    parts = [_slab(m, frame, chosen, arrays, s) for s in _slabs(chosen)]
-    return [_together(m, [part[k] for part in parts], v, chosen) for k, (_, v) in enumerate(m.program.outputs)]
+    outputs = [Growing(v.type.shape, chosen.axes[v], chosen.extent, m.lift) for _, v in m.program.outputs]
+    for s in _slabs(chosen):
+        for output, part in zip(outputs, _slab(m, frame, chosen, arrays, s), strict=True):
+            output.add(part, s)
+    return [output.lanes() for output in outputs]
 
 
 def _slabs(chosen: Plan) -> Iterator[slice]:
@@ -175,25 +179,6 @@ def _smaller(kind: TensorType, axis: int, rows: int) -> TensorType:
     shape = list(kind.shape)
     shape[axis] = rows
     return TensorType(kind.dtype, tuple(shape))
-
-
-def _together(m: Machine, parts: list[Lanes], value: Value, chosen: Plan) -> Lanes:
-    """Slabs one after the other; a uniform plane stays uniform."""
-    axis = chosen.axes[value]
-    assert axis is not None
-    parts = [m.lift(p) for p in parts] if any(p.planes is not None for p in parts) else parts
-
-    def put(arrays: list[np.ndarray]) -> np.ndarray:
-        first = arrays[0]
-        if all(a.size == 1 and a.reshape(-1)[0] == first.reshape(-1)[0] for a in arrays):
-            return first
-        extents = [max(a.shape[d] for a in arrays) for d in range(first.ndim)]
-        whole = np.empty((*extents[: axis + 1], chosen.extent, *extents[axis + 2 :]), first.dtype)
-        for s, a in zip(_slabs(chosen), arrays, strict=True):
-            whole[(*(slice(None),) * (axis + 1), s)] = a
-        return whole
-
-    return joined(parts, put, value.type.shape)
 
 
 __all__ = ["Plan", "plan", "run"]

@@ -82,7 +82,7 @@ def _accumulate(a: NDArray[np.float64], b: NDArray[np.float64], out: NDArray[np.
         for i in range(s.start, s.stop):
             np.matmul(a[i], b[i], out=parts[i])
 
-    threads.run_slices(6, some, threads.THREADS if out.size * a.shape[-1] >= threads.BLAS_FROM else 1)
+    threads.run_slices(6, some, threads.idle() if out.size * a.shape[-1] >= threads.BLAS_FROM else 1)
     threads.over(out.size, _recombine, parts.reshape(6, -1), out.reshape(-1))
 
 

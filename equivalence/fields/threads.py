@@ -10,11 +10,14 @@ import math
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+S, T = TypeVar("S"), TypeVar("T")
 
 PARALLEL_FROM = 1 << 15
 """Elements below which one thread is faster than waking several."""
@@ -22,6 +25,7 @@ PARALLEL_FROM = 1 << 15
 THREADS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
 
 _pool: ThreadPoolExecutor | None = None
+_busy = 0  # of the threads, by callers that run side by side
 
 
 def _forget_pool() -> None:
@@ -41,8 +45,35 @@ def _the_pool() -> ThreadPoolExecutor:
     return _pool
 
 
-def run_slices(length: int, work: Callable[[slice], Any], pieces: int = THREADS) -> None:
-    """Call `work` on slices that partition range(length), one per thread; exceptions propagate."""
+def idle() -> int:
+    """Threads that a loop may use: one where callers run side by side already."""
+    return 1 if _busy else THREADS
+
+
+def side_by_side(first: Callable[[], S], second: Callable[[], T]) -> tuple[S, T]:
+    """Both results; the second is made by a thread of its own, under the caller's context.
+
+    Loops inside stay in their thread while both run.  An exception of the first is raised before one of the second.
+    """
+    global _busy
+
+    def last(work: Callable[[], Any]) -> Any:
+        global _busy
+        try:
+            return work()
+        finally:
+            _busy = 0  # whoever ends first leaves its thread to the other's loops
+
+    _busy = 1
+    with ThreadPoolExecutor(1, thread_name_prefix="side") as own:
+        other = own.submit(copy_context().run, last, second)
+        one = last(first)
+        return one, other.result()
+
+
+def run_slices(length: int, work: Callable[[slice], Any], pieces: int | None = None) -> None:
+    """Call `work` on slices that partition range(length), one per idle thread; exceptions propagate."""
+    pieces = idle() if pieces is None else pieces
     edges = np.linspace(0, length, min(pieces, length) + 1).astype(int).tolist()
     parts = [slice(lo, hi) for lo, hi in pairwise(edges)]
     if len(parts) <= 1:
@@ -61,7 +92,7 @@ def run_slices(length: int, work: Callable[[slice], Any], pieces: int = THREADS)
 
 def over(length: int, kernel: Callable[..., Any], *args: Any) -> None:
     """`kernel(*args, lo, hi)` over range(length): at once when short, else in threads."""
-    if length < PARALLEL_FROM or THREADS == 1:
+    if length < PARALLEL_FROM or idle() == 1:
         kernel(*args, 0, length)
     else:
         run_slices(length, lambda s: kernel(*args, s.start, s.stop))
@@ -77,7 +108,7 @@ def matmul(a: NDArray[Any], b: NDArray[Any], out: NDArray[Any]) -> NDArray[Any]:
     The judge keeps BLAS itself to one thread: its threads spin, and small matrices do not use them.
     """
     a, b = (x.reshape(*(1,) * (out.ndim - x.ndim), *x.shape) for x in (a, b))
-    if out.size * a.shape[-1] < BLAS_FROM or THREADS == 1 or max(out.shape[:-1]) < THREADS:
+    if out.size * a.shape[-1] < BLAS_FROM or idle() == 1 or max(out.shape[:-1]) < THREADS:
         return np.matmul(a, b, out=out)
     at = next(axis for axis, n in enumerate(out.shape[:-1]) if n >= THREADS)
     lead = (slice(None),) * at
@@ -125,7 +156,7 @@ def folded(kernel: Callable[..., Any], params: Sequence[Any], a: NDArray[Any], a
     outer, inner = math.prod(a.shape[:axis]), math.prod(a.shape[axis + 1 :])
     cube = np.ascontiguousarray(a).reshape(outer, a.shape[axis], inner)
     out = np.zeros((outer, inner), dtype)
-    if a.size < PARALLEL_FROM or max(outer, inner) < THREADS:
+    if a.size < PARALLEL_FROM or idle() == 1 or max(outer, inner) < THREADS:
         kernel(*params, cube, out, 0, outer, 0, inner)
     elif outer >= THREADS:
         run_slices(outer, lambda s: kernel(*params, cube, out, s.start, s.stop, 0, inner))

@@ -45,6 +45,7 @@ class Interpretation:
 
     name: str = ""
     planes: dict[str, np.dtype]
+    counts_lanes: bool = False  # whether an input's planes are more than a function of position and value
 
     def literal(self, data: np.ndarray, lanes: Lanes) -> Planes:
         """Planes of literal lanes with the concrete values ``data`` (``lanes`` gives the dtype)."""
@@ -57,6 +58,9 @@ class Interpretation:
     def undefined(self, first: int, lanes: Lanes) -> Planes:
         """Planes of fresh undefined lanes numbered from ``first``; ``lanes.data`` has the full extents."""
         raise NotImplementedError(f"{self.name}: undefined")
+
+    def steered(self, value: Lanes) -> None:
+        """Told that control, a mask or an address follows ``value``, which holds float data."""
 
     def apply(self, site: Site, out: Lanes, args: Sequence[Lanes]) -> Planes:
         """Planes of a primitive's result; ``out`` has its dtype, shape and ieee data already."""

@@ -22,22 +22,30 @@ class Depends(Interpretation):
 
     name = "depends"
 
-    def __init__(self) -> None:
-        self.planes = {"touch": np.dtype(np.uint64), "poison": np.dtype(np.uint8)}
+    def __init__(self, marks: bool = True) -> None:
+        """``marks``: whether inputs are told apart; what only asks for poison is cheaper without."""
+        every = {"touch": np.dtype(np.uint64), "poison": np.dtype(np.uint8)}
+        self.planes = every if marks else {"poison": every["poison"]}
+
+    def _uniform(self, ndim: int, poison: np.uint8) -> Planes:
+        return {name: np.full((1,) * ndim, poison if name == "poison" else 0, dt) for name, dt in self.planes.items()}
 
     def literal(self, data: np.ndarray, lanes: Lanes) -> Planes:
-        ones = (1,) * data.ndim
-        return {"touch": np.zeros(ones, np.uint64), "poison": np.zeros(ones, np.uint8)}
+        return self._uniform(data.ndim, np.uint8(0))
 
     def atom(self, name: str, index: np.ndarray, lanes: Lanes) -> Planes:
+        planes = self._uniform(index.ndim, np.uint8(0))
+        return {**planes, "touch": self._marks(name, index)} if "touch" in planes else planes
+
+    @staticmethod
+    def _marks(name: str, index: np.ndarray) -> np.ndarray:
         bit = index.view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
         bit += np.uint64(tag(name) * 0x85EBCA6B & 0xFFFFFFFFFFFFFFFF)
         bit >>= np.uint64(58)
-        return {"touch": np.left_shift(np.uint64(1), bit, out=bit), "poison": np.zeros((1,) * index.ndim, np.uint8)}
+        return np.left_shift(np.uint64(1), bit, out=bit)
 
     def undefined(self, first: int, lanes: Lanes) -> Planes:
-        ones = (1,) * lanes.data.ndim
-        return {"touch": np.zeros(ones, np.uint64), "poison": np.full(ones, UNDEFINED)}
+        return self._uniform(lanes.data.ndim, UNDEFINED)
 
     def apply(self, site: Site, out: Lanes, args: Sequence[Lanes]) -> Planes:
         if site.name in ("reduce", "scan"):

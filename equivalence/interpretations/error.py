@@ -81,26 +81,28 @@ class Error(Interpretation):
 
     name = "error"
 
-    def __init__(self) -> None:
-        self.planes = {name: np.dtype(np.float64) for name in PLANES}
+    def __init__(self, usual: bool = True) -> None:
+        """``usual``: whether the expected error is wanted too; what only looks for witnesses is cheaper without."""
+        self.names = PLANES if usual else PLANES[:1]
+        self.planes = {name: np.dtype(np.float64) for name in self.names}
         self._known: dict[str, Array] = {}  # of the op at hand: what both planes need
 
     def literal(self, data: Array, lanes: Lanes) -> Planes:
         """A literal of few bits is meant exactly; another one may stand for a real number half an ulp away."""
         if not lanes.dtype.is_float:
-            return dict.fromkeys(PLANES, np.zeros((1,) * data.ndim))
+            return dict.fromkeys(self.names, np.zeros((1,) * data.ndim))
         value = data.astype(np.float64)
         with np.errstate(all="ignore"):
             short = value.astype(np.float32).view(np.uint32) & np.uint32(0xFFF) == 0
             exact = short & (value.astype(np.float32) == value) | ~np.isfinite(value)
             error = np.where(exact, 0.0, rounding(value, lanes.dtype))
-        return dict.fromkeys(PLANES, error)
+        return dict.fromkeys(self.names, error)
 
     def atom(self, name: str, index: Array, lanes: Lanes) -> Planes:
-        return dict.fromkeys(PLANES, np.zeros((1,) * index.ndim))
+        return dict.fromkeys(self.names, np.zeros((1,) * index.ndim))
 
     def undefined(self, first: int, lanes: Lanes) -> Planes:
-        return dict.fromkeys(PLANES, np.full((1,) * lanes.data.ndim, np.inf))
+        return dict.fromkeys(self.names, np.full((1,) * lanes.data.ndim, np.inf))
 
     def apply(self, site: Site, out: Lanes, args: Sequence[Lanes]) -> Planes:
         """Both planes by the same rule; they differ in how an accumulation of n terms grows."""
@@ -109,7 +111,7 @@ class Error(Interpretation):
         with np.errstate(all="ignore"):
             rule = getattr(self, f"op_{site.name}")
             planes: Planes = {}
-            for name in PLANES:
+            for name in self.names:
                 errors = [a.planes[name] for a in args]  # type: ignore[index]
                 if name == "expected" and all(a.planes["bound"] is e for a, e in zip(args, errors, strict=True)):  # type: ignore[index]
                     if site.name not in ("reduce", "scan", "dot"):
@@ -335,7 +337,7 @@ class Error(Interpretation):
         axis = site.attrs["axis"] + 1
         keys = Hashed.full_axis(wide(args[0]), args[0].shape, axis)
         planes: list[Planes] = [{} for _ in outs]
-        for name in PLANES:
+        for name in self.names:
             largest = np.max(args[0].planes[name], axis=axis, keepdims=True)  # type: ignore[index]
             sure = largest == 0
             gaps = np.diff(np.sort(keys, axis=axis), axis=axis)

@@ -19,8 +19,8 @@ from equivalence.interpretations.error import Error
 class MeantError(Error):
     """As Error; literals are off by at least their distance to what they stand for."""
 
-    def __init__(self, meaning: Mapping[Constant, Form]) -> None:
-        super().__init__()
+    def __init__(self, meaning: Mapping[Constant, Form], usual: bool = True) -> None:
+        super().__init__(usual)
         self.distances: dict[str, list[tuple[float, float]]] = {}
         for (dtype, value), form in meaning.items():
             low, high = form_ends(form)

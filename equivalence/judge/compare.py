@@ -65,35 +65,59 @@ def words_equal(name: str, a: Lanes, b: Lanes) -> bool:
         return bool((value(a) == value(b)).all())
     if a.planes is None or b.planes is None:
         return False
-    mask = ~LITERAL
-    return bool(((plane(a, name) & mask) == (plane(b, name) & mask)).all()) if a.data.size else True
+    if not a.data.size:
+        return True
+    x, y, mask = plane(a, name), plane(b, name), ~LITERAL
+    return all(((x[s] & mask) == (y[s] & mask)).all() for s in blocks(x.shape))
 
 
 def compare(a: Lanes, b: Lanes, names: tuple[str, ...]) -> Comparison:
     """Everything about one output; dtypes and shapes are equal (checked before)."""
     x, y = value(a), value(b)
     bound_a, bound_b = plane(a, "bound"), plane(b, "bound")
-    excess, one_sided = np.empty(x.shape), np.empty(x.shape, bool)
+    excess, one_sided = Sparse(x.shape, 0.0), Sparse(x.shape, False)
     largest = [0.0, 0.0, 0.0]
-    for s in _blocks(x.shape):
-        excess[s], one_sided[s], found = _distances(x[s], y[s], bound_a[s] + bound_b[s], a.dtype)
+    for s in blocks(x.shape):
+        over, lone, found = _distances(x[s], y[s], bound_a[s] + bound_b[s], a.dtype)
+        excess.put(s, over)
+        one_sided.put(s, lone)
         largest = [max(pair) for pair in zip(largest, found)]
-    poison = UNDEFINED | OUT_OF_BOUNDS
     return Comparison(
         x,
         y,
-        excess,
-        (plane(a, "poison").astype(np.uint8) & poison) != 0,
-        (plane(b, "poison").astype(np.uint8) & poison) != 0,
+        excess.array,
+        _poisoned(a),
+        _poisoned(b),
         {name: words_equal(name, a, b) for name in names},
         *largest,
         bound_a,
         bound_b,
-        one_sided,
+        one_sided.array,
     )
 
 
-def _blocks(shape: tuple[int, ...]) -> list[tuple[Any, ...]]:
+def _poisoned(lanes: Lanes) -> Array:
+    """Lanes that an undefined value may have reached; one element seen everywhere when it is the same everywhere."""
+    poison = (lanes.planes or {}).get("poison", np.zeros((1,) * (len(lanes.shape) + 1), np.uint8))
+    mask = (poison.astype(np.uint8, copy=False) & (UNDEFINED | OUT_OF_BOUNDS)) != 0
+    return np.broadcast_to(mask, (1, *lanes.shape))[0]
+
+
+class Sparse:
+    """An array that is ``fill`` almost everywhere: one element until another value is put."""
+
+    def __init__(self, shape: tuple[int, ...], fill: float | bool) -> None:
+        self.fill, self.array = fill, np.broadcast_to(np.asarray(fill), shape)
+
+    def put(self, s: tuple[Any, ...], part: Array) -> None:
+        if not part.any():  # of a fill that is zero
+            return
+        if not self.array.flags.writeable:
+            self.array = np.zeros(self.array.shape, self.array.dtype)
+        self.array[s] = part
+
+
+def blocks(shape: tuple[int, ...]) -> list[tuple[Any, ...]]:
     """Parts of an array along its first axis, small enough for temporaries to stay in the cache."""
     if not shape or not all(shape):
         return [(...,)]

@@ -11,7 +11,7 @@ import numpy as np
 
 from equivalence.evaluator import Freedoms, Lanes
 from equivalence.evaluator.lanes import INTEGER_DATA
-from equivalence.judge.compare import Comparison, compare, paths_equal
+from equivalence.judge.compare import Comparison, blocks, compare, paths_equal
 from equivalence.judge.runs import PairRun
 
 WORDS = ("exact", "reassociated")
@@ -88,13 +88,12 @@ class Evidence:
         self.max_ulp = max(self.max_ulp, comparison.max_ulp)
         self.max_abs = max(self.max_abs, comparison.max_abs)
         self.max_rel = max(self.max_rel, comparison.max_rel)
-        defined = ~(comparison.undefined_a | comparison.undefined_b)
-        excess = np.where(defined, comparison.excess, 0.0)
-        if (excess > 0).any():
-            self.fail(run, label, comparison, excess, "value")
-        lone = comparison.one_sided & defined
-        if one_sided and lone.any():
-            self.fail(run, label, comparison, lone.astype(float), "one-sided")
+        for kind, weight in (("value", comparison.excess), ("one-sided", comparison.one_sided)):
+            if kind == "one-sided" and not one_sided or not weight.any():
+                continue
+            weight = np.where(comparison.undefined_a | comparison.undefined_b, 0.0, weight)
+            if weight.any():
+                self.fail(run, label, comparison, weight, kind)
 
     def fail(self, run: PairRun, label: str, comparison: Comparison, weight: np.ndarray, kind: str) -> None:
         """Notes the lane of the largest weight."""
@@ -117,6 +116,8 @@ class Evidence:
 
 def scale_of(values: np.ndarray) -> float:
     """Largest finite magnitude; 1 for an output of zeros."""
-    wide = np.abs(values.astype(np.float64))
-    largest = float(np.max(np.where(np.isfinite(wide), wide, 0.0), initial=0.0))
+    largest = 0.0
+    for s in blocks(values.shape):
+        wide = np.abs(values[s].astype(np.float64))
+        largest = max(largest, float(np.max(np.where(np.isfinite(wide), wide, 0.0), initial=0.0)))
     return largest or 1.0

@@ -107,13 +107,16 @@ class Judge:
         given = self.pairs[0]
         self.evidence = [Evidence(name, str(v.type.dtype), v.type.shape) for name, v in given.a.outputs]
         self.real = RealState()
-        self.errors: dict[int, Error] = {}
+        self.errors: dict[tuple[int, bool], Error] = {}
 
-    def error(self, pair: Pair) -> Error:
-        """Bounds that count from the real function both sides are meant to compute: constants as identified."""
-        known = self.errors.get(id(pair))
+    def error(self, pair: Pair, usual: bool = False) -> Error:
+        """Bounds that count from the real function both sides are meant to compute: constants as identified.
+
+        ``usual``: with the expected error as well, which only findings about the given inputs use.
+        """
+        known = self.errors.get((id(pair), usual))
         if known is None:
-            known = self.errors[id(pair)] = MeantError(enclosure.prepare(pair.a, pair.b).meaning)
+            known = self.errors[id(pair), usual] = MeantError(enclosure.prepare(pair.a, pair.b).meaning, usual)
         return known
 
     @contextmanager
@@ -188,7 +191,8 @@ class Judge:
                 continue
             hashes = [Exact(self.options.seed + number), Reassociated(self.options.seed + number)]
             try:
-                run = self.runner.run(pair, [*hashes, Depends(), self.error(pair)], pair.inputs)
+                error = self.error(pair, usual=number == 0)
+                run = self.runner.run(pair, [*hashes, Depends(marks=False), error], pair.inputs)
             except Unsupported:
                 if number == 0:
                     raise
@@ -240,7 +244,7 @@ class Judge:
         for number, pair in enumerate(self.pairs):
             sides = [Reassociated(self.options.seed + number, uncontracted=True) for _ in "ab"]
             outcomes = [
-                self.runner.one(program, [side, Depends()], pair.inputs)
+                self.runner.one(program, [side, Depends(marks=False)], pair.inputs)
                 for program, side in zip((pair.a, pair.b), sides, strict=True)
             ]
             run = PairRun(pair, pair.inputs, outcomes[0], outcomes[1])
@@ -301,7 +305,7 @@ class Judge:
                 self.checks.append(Check("differential tests", None, "stopped: out of time"))
                 return
             try:
-                run = self.runner.run(pair, [Depends(), self.error(pair)], arrays)
+                run = self.runner.run(pair, [Depends(marks=False), self.error(pair)], arrays)
             except Unsupported:  # a loop that these inputs do not end, say
                 continue
             if not run.on_path:
@@ -322,7 +326,7 @@ class Judge:
         """Values that need not be in the functions' domain: NaN and infinities are out of scope there."""
         if arrays is None or self.late():
             return
-        run = self.runner.run(pair, [Depends(), self.error(pair)], arrays)
+        run = self.runner.run(pair, [Depends(marks=False), self.error(pair)], arrays)
         if run.on_path:
             for evidence, (_, a, b) in zip(self.evidence, run.outputs(), strict=True):
                 evidence.add_test(run, label, compare(a, b, ()), one_sided=False)

@@ -6,15 +6,18 @@ Takes two Programs with the same input names; gives PairRun.  Must not judge.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from equivalence.evaluator import Freedoms, Lanes, Limits, Machine, Outcome
+from equivalence.fields import threads
 from equivalence.interpretations.base import Interpretation
 from lowering.ir.program import Program
 
 Inputs = Mapping[str, np.ndarray]
+SIDE_BY_SIDE_FROM = 1 << 17  # input elements below which two threads cost more than they save
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +70,26 @@ class Runner:
 
     def run(self, pair: Pair, interpretations: Sequence[Interpretation], inputs: Inputs, fill: float = 0.0) -> PairRun:
         """Both sides; ``fill`` is the concrete value of undefined lanes."""
-        sides = enumerate((pair.a, pair.b))
-        outcomes = [self.one(program, interpretations, inputs, fill, side) for side, program in sides]
-        a, b = outcomes
+        a, b = self._both(pair, interpretations, inputs, fill)
         on_path = a.reads == self._reads(pair, pair.a, a) and b.reads == self._reads(pair, pair.b, b)
         return PairRun(pair, dict(inputs), a, b, on_path)
+
+    def _both(
+        self, pair: Pair, interpretations: Sequence[Interpretation], inputs: Inputs, fill: float
+    ) -> tuple[Outcome, Outcome]:
+        """Large pairs side by side: B notes its open choices in a registry of its own, read after A's."""
+        if pair.size < SIDE_BY_SIDE_FROM or threads.THREADS == 1:
+            a, b = (self.one(p, interpretations, inputs, fill, side) for side, p in enumerate((pair.a, pair.b)))
+            return a, b
+        other = replace(self, freedoms=Freedoms())
+        copies = [copy(interpretation) for interpretation in interpretations]
+        a, b = threads.side_by_side(
+            lambda: self.one(pair.a, interpretations, inputs, fill, 0),
+            lambda: other.one(pair.b, copies, inputs, fill, 1),
+        )
+        for lanes in b.outputs.values():
+            lanes.freedoms = self.freedoms.adopt(other.freedoms, lanes.freedoms)
+        return a, b
 
     def _reads(self, pair: Pair, program: Program, outcome: Outcome) -> tuple[bytes, ...]:
         """What the host reads on the given inputs; evaluated once, and only for hosts that read."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from equivalence.evaluator import Lanes
-from equivalence.judge.compare import plane, value
+from equivalence.judge.compare import blocks, plane, value
 from equivalence.judge.evidence import scale_of
 from equivalence.verdicts import Finding
 from lowering.errors import Span
@@ -26,8 +26,12 @@ def spread(lanes: Lanes) -> float:
     expected, data = plane(lanes, "expected"), value(lanes)
     if not lanes.dtype.is_float or not data.size:
         return 0.0
-    finite = np.isfinite(data.astype(np.float64))
-    return float(np.max(np.where(finite, expected, 0.0), initial=0.0)) / scale_of(data)
+    return max(_largest(expected[s], data[s]) for s in blocks(data.shape)) / scale_of(data)
+
+
+def _largest(expected: np.ndarray, data: np.ndarray) -> float:
+    """Of the lanes that are finite."""
+    return float(np.max(np.where(np.isfinite(data.astype(np.float64)), expected, 0.0), initial=0.0))
 
 
 def allowed(dtype: str, tolerance: tuple[float, float] | None) -> float:

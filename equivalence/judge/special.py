@@ -52,7 +52,7 @@ def differences(pair: Pair, runner: Runner, error: Error) -> list[SpecialValue]:
     rows: list[SpecialValue] = []
     for words, inputs in planted(pair.inputs):
         try:
-            run = runner.run(pair, [Depends(), error], inputs)
+            run = runner.run(pair, [Depends(marks=False), error], inputs)
         except Unsupported:
             continue
         if not run.on_path:

@@ -65,7 +65,7 @@ def run(judge: Judge) -> None:
         return
     enclosure = prepare(pair.a, pair.b)
     try:
-        given = judge.runner.run(pair, [enclosure, Depends(), MeantError(enclosure.meaning)], pair.inputs)
+        given = judge.runner.run(pair, [enclosure, Depends(marks=False), MeantError(enclosure.meaning)], pair.inputs)
     except IrverifyError as error:
         judge.checks.append(Check(CHECK, None, f"not run: {error}"))
         return
@@ -175,7 +175,7 @@ def _runs(judge: Judge, pair: Pair, enclosure: Enclosure, given: PairRun) -> Ite
 
 
 def _enclosed(judge: Judge, pair: Pair, enclosure: Enclosure, arrays: Mapping[str, np.ndarray]) -> PairRun:
-    return judge.runner.run(pair, [enclosure, Depends()], arrays)
+    return judge.runner.run(pair, [enclosure, Depends(marks=False)], arrays)
 
 
 def gap(a: Lanes, b: Lanes) -> float:

@@ -47,7 +47,7 @@ class Shrinker:
 
     def check(self, inputs: Arrays) -> Failure | None:
         """Runs a proposal; the failure on it, of the same kind, or None."""
-        run = self.runner.run(self.pair, [Depends(), self.error], inputs)
+        run = self.runner.run(self.pair, [Depends(marks=False), self.error], inputs)
         if not run.on_path:
             return None
         _, a, b = run.outputs()[self.output]

@@ -92,8 +92,28 @@ def test_exchange_refuses_objects(tmp_path: Path) -> None:
         Exchange(tmp_path).publish("init", [1, object()])
 
 
-def test_pickled_arrays_are_refused(tmp_path: Path) -> None:
-    np.savez(tmp_path / "v.npz", a0=np.array([object()], dtype=object))
-    (tmp_path / "v.json").write_text('{"array": "a0", "dtype": "float32", "shape": [1]}')
-    with pytest.raises(ValueError, match="pickle"):
+@pytest.mark.parametrize("file", ["../secret.bin", "/etc/hostname", "a.job.json"])
+def test_files_outside_the_exchange_are_refused(tmp_path: Path, file: str) -> None:
+    value = '{"array": "a0", "dtype": "uint8", "shape": [1]}'
+    (tmp_path / "v.json").write_text(f'{{"files": {{"a0": "{file}"}}, "value": {value}}}')
+    with pytest.raises(UsageError, match="none of its own"):
         Exchange(tmp_path).read("v")
+
+
+def test_an_array_is_written_once_and_read_as_it_was(tmp_path: Path) -> None:
+    x = np.random.default_rng(0).standard_normal((300, 300)).astype(np.float32)
+    exchange = Exchange(tmp_path)
+    exchange.publish("v0", [ArrayValue(x)])
+    read = exchange.read("v0")[0].data
+    exchange.publish("a.v0", {"x": ArrayValue(x.copy())})
+    assert len(list(tmp_path.glob("*.bin"))) == 1
+    read[0, 0] = 7.0  # the reader's own memory
+    again = Exchange(tmp_path).read("a.v0")["x"].data
+    assert np.array_equal(again, x)
+    exchange.publish("b.v0", {"x": ArrayValue(read)})
+    assert np.array_equal(Exchange(tmp_path).read("b.v0")["x"].data, read) and read[0, 0] == 7.0
+
+
+def test_empty_arrays_pass(tmp_path: Path) -> None:
+    Exchange(tmp_path).publish("v", [ArrayValue(np.zeros((0, 3), np.float32))])
+    assert Exchange(tmp_path).read("v")[0].data.shape == (0, 3)
