@@ -107,7 +107,9 @@ class _TorchLowering:
 
     def finish(self) -> Program:
         outputs = [(name, self.memory.read(ref)) for name, ref in self.trace.outputs]
-        attrs = {"level": "aten", "contract": False, "key": _digest(self.trace)}
+        attrs: dict[str, Any] = {"level": "aten", "contract": False, "key": _digest(self.trace)}
+        if self.trace.host_draws:
+            attrs["draws"] = list(self.trace.host_draws)
         names = [name for name, _ in self.trace.inputs]
         return Program(self.builder.block, names, outputs, self.kernels, attrs, [*self.trace.notes, *self.notes])
 

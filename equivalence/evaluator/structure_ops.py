@@ -166,8 +166,10 @@ def addptr(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]:
 def random(m: Machine, frame: Frame, op: Op, _: list[Lanes]) -> Sequence[Lanes]:
     dt, shape = dtype(op.attrs["to"]), tuple(op.attrs["shape"])
     m.draw_number += 1
-    name = f"random {op.attrs['dist']} {op.attrs['stream']} draw {m.draw_number}"
+    stream = op.attrs["stream"]  # a large number names one draw; else draws are told apart by their order
+    number = 0 if stream >> 32 else m.draw_number
+    name = f"random {op.attrs['dist']} {stream} draw {number}"
     m.event("random-stream", f"a {op.attrs['dist']} draw whose stream nothing specifies", op.span)
-    rng = np.random.default_rng([m.draw_number, *shape])
+    rng = np.random.default_rng([number, stream, *shape])
     data = rng.standard_normal(shape) if "normal" in op.attrs["dist"] else rng.random(shape)
     return [m.input(name, data.astype(dt.numpy), dt, shape)]

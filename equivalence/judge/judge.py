@@ -222,15 +222,23 @@ class Judge:
         if poisoned:
             self.undefined(run)
         self.notice(run)
-        draws = [sum(event.code == RANDOM for event in outcome.events) for outcome in (run.a, run.b)]
-        self.real.random |= draws[0] != draws[1] or scope.streams_differ(run.a.draws, run.b.draws)
-        if self.real.random:
-            self.find(Finding("random-streams-differ", "A and B draw random numbers that cannot be matched"))
+        self.random_draws(pair, run)
         for hashed in hashes:
             self.assumptions.update(dict.fromkeys(sorted(hashed.assumed)))
         differs = sum(len(e.failures) for e in self.evidence) > failures
         level_here = Level.DIFFERENT if differs else worst(_level_of(words) for words in seen)
         self.shapes.append(ShapeResult(self.shape_of(pair), level_here, "given" if number == 0 else ""))
+
+    def random_draws(self, pair: Pair, run: PairRun) -> None:
+        """Whether the two draw the same numbers; where they do, that rests on generators in the same state."""
+        draws = [scope.draws(program) for program in (pair.a, pair.b)]
+        self.real.random |= draws[0] != draws[1] or scope.streams_differ(run.a.draws, run.b.draws)
+        if self.real.random:
+            places = [event.span for outcome in (run.a, run.b) for event in outcome.events if event.code == RANDOM]
+            said = "A and B draw random numbers that cannot be matched"
+            self.find(Finding("random-streams-differ", said, next(iter(places), None)))
+        elif draws[0]:
+            self.assumptions["random numbers: both sides are called with their generators in the same state"] = None
 
     def fused_runs(self) -> None:
         """An explicit fma on one side may meet an open contraction on the other (SEMANTICS §3).
@@ -356,7 +364,7 @@ class Judge:
         realjudge.run(self)
 
     def special_values(self, report: Report) -> None:
-        if self.options.special == "ignore" or report.verdict.level is Level.DIFFERENT:
+        if self.options.special == "ignore" or report.verdict.level is Level.DIFFERENT or self.real.random:
             return
         pair = min(self.pairs, key=lambda p: p.size)
         if pair.size > TEST_ELEMENTS or self.late():
@@ -375,7 +383,9 @@ class Judge:
         if not self.laid_out or report.verdict.level is Level.DIFFERENT:
             return
         base = self.tried[self.laid_out[0].base]
-        if any(pair is base for pair in self.pairs):
+        if any(scope.draws(program) for program in (base.a, base.b)):
+            self.checks.append(Check("other layouts", None, "not run: random numbers are drawn in the order of memory"))
+        elif any(pair is base for pair in self.pairs):
             report.layouts = layouts.examine(self, base, self.laid_out)
 
     # -- what is said --------------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ def level(evidence: Evidence, freedoms: Freedoms, real: RealState) -> Verdict:
     """The strongest level that the evidence supports."""
     alike = evidence.equal["exact"] or evidence.equal["reassociated"]
     if real.random and not alike:
-        return Verdict(Level.UNDECIDED, reason="random streams: the two sides draw from generators of their own")
+        return Verdict(Level.UNDECIDED, reason="random streams: the numbers that the two sides draw cannot be matched")
     if evidence.witnessed:
         return _different(evidence)
     if evidence.contradiction:

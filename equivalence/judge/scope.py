@@ -62,6 +62,12 @@ def declared(specs: Sequence[Any], pair: Pair) -> frozenset[str]:
     return frozenset(found)
 
 
+def draws(program: Program) -> frozenset[tuple[Any, ...]]:
+    """The random numbers that reach something: named draws of torch's generators, and constants drawn by the host."""
+    named = {(op.attrs["dist"], op.attrs["stream"], op.attrs["to"]) for op in program.walk() if op.name == "random"}
+    return frozenset(named) | {("host", name) for name in program.attrs.get("draws", ())}
+
+
 def streams_differ(a: set[int], b: set[int]) -> bool:
     """Whether two counter-based generators were run at other counters or keys (padding lanes may differ)."""
     if not a or not b:

@@ -181,8 +181,11 @@ ENTRIES = (
     Entry(
         "random-streams-differ",
         "the two draw random numbers in ways that cannot be matched",
-        """Both use random numbers, but from different generators, seeds or offsets. Both sides were compared with a
-        shared mask instead.""",
+        """Both use random numbers, but from different generators, seeds, offsets or kernels of a library, in another
+        order or number, or only one does. Where the words are not equal all the same, the verdict is `undecided`.
+        Draws correspond where both sides take the same number of elements of one dtype from the same generator of
+        torch in the same order (then the report assumes that both begin in one state), or where both compute them
+        (Philox in Triton, threefry in JAX) from equal keys and counters.""",
         """Equality of distributions is not something that this tool decides.""",
         """
         a.py  tl.rand(seed, offs)

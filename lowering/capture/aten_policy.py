@@ -59,6 +59,7 @@ _MORE = _names(
     linalg_vector_norm addmv hypot adaptive_max_pool2d dist ldexp copysign remainder
     """
 )
+INTEGER_DRAWS = _names("randint randint_like random random_ randperm")
 RENAMED = {"aten.zero_": ("aten.fill", "Scalar", (0,)), "aten.copy_": ("aten.copy", "default", ())}
 # Allocation only: their results are storages of origin 'empty' (or views), not events.
 ALLOCATORS = _names("empty empty_like empty_strided empty_permuted new_empty new_empty_strided resize_ set_")

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from lowering.capture.draws import UNSEEDED, Streams
 from lowering.capture.user_frames import user_span
 from lowering.capture.virtual_gpu import VirtualGpu
 from lowering.errors import Unsupported
@@ -123,7 +124,7 @@ def _loader(load: Callable[..., Any]) -> Callable[..., Any]:
     return checked
 
 
-def _cuda_attributes(gpu: VirtualGpu) -> dict[str, Any]:
+def _cuda_attributes(gpu: VirtualGpu, streams: Callable[[], Streams]) -> dict[str, Any]:
     device = properties(gpu)
     no_graphs = unsupported("CUDA graphs", "call the function directly")
     return {
@@ -169,13 +170,14 @@ def _cuda_attributes(gpu: VirtualGpu) -> dict[str, Any]:
         "memory_stats": _always({}),
         "empty_cache": _always(None),
         "ipc_collect": _always(None),
-        "manual_seed": _always(None),
-        "manual_seed_all": _always(None),
-        "seed": _always(None),
+        "manual_seed": lambda seed: streams().seed_cuda(seed),
+        "manual_seed_all": lambda seed: streams().seed_cuda(seed),
+        "seed": lambda: streams().seed_cuda(UNSEEDED),
+        "seed_all": lambda: streams().seed_cuda(UNSEEDED),
         "initial_seed": _always(0),
         "default_generators": (_CudaGenerator(),),
-        "get_rng_state": lambda *a: torch.get_rng_state(),
-        "set_rng_state": lambda state, *a: torch.set_rng_state(state),
+        "get_rng_state": lambda *a: streams().save_cuda(),
+        "set_rng_state": lambda state, *a: streams().restore_cuda(state),
         "is_current_stream_capturing": _always(False),
         "CUDAGraph": no_graphs,
         "graph": no_graphs,
@@ -210,10 +212,10 @@ def _enter_autocast(self: Any) -> Any:
 _plain_enter = torch.autocast.__enter__
 
 
-def _attributes(gpu: VirtualGpu) -> dict[str, Any]:
+def _attributes(gpu: VirtualGpu, streams: Callable[[], Streams]) -> dict[str, Any]:
     """Dotted name -> replacement."""
     multi_gpu = unsupported("torch.distributed", "capture one device's computation")
-    found = {f"torch.cuda.{name}": value for name, value in _cuda_attributes(gpu).items()}
+    found = {f"torch.cuda.{name}": value for name, value in _cuda_attributes(gpu, streams).items()}
     accelerator = {
         "is_available": _always(True), "device_count": _always(1), "current_device_index": _always(0),
         "current_device_idx": _always(0), "set_device_index": _always(None), "set_device_idx": _always(None),
@@ -251,11 +253,11 @@ def _resolve(dotted: str) -> tuple[Any, str]:
 
 
 @contextlib.contextmanager
-def installed(gpu: VirtualGpu) -> Iterator[None]:
+def installed(gpu: VirtualGpu, streams: Callable[[], Streams]) -> Iterator[None]:
     """torch.cuda as it would be with this GPU; undone at exit, whatever happened."""
     undo: list[tuple[Any, str, Any]] = []
     try:
-        for dotted, value in _attributes(gpu).items():
+        for dotted, value in _attributes(gpu, streams).items():
             owner, name = _resolve(dotted)
             if owner is not None:
                 undo.append((owner, name, owner.__dict__.get(name, _MISSING)))

@@ -17,6 +17,7 @@ from torch.utils._pytree import tree_iter, tree_map
 
 from lowering.capture import aten_policy as policy
 from lowering.capture.aten_events import as_data, functional_form, references_in, written_tensors
+from lowering.capture.draws import Streams
 from lowering.capture.recorder import Recorder
 from lowering.capture.torch_tensor import CPU, CUDA, VirtualTensor
 from lowering.capture.trace import AtenCall
@@ -49,14 +50,14 @@ class Dispatcher:
         self.function_mode: Any = contextlib.nullcontext()
         self.user_kernels: dict[str, Callable[..., Any]] = {}  # 'lib.op.default' -> implementation for the CUDA key
         self._running: list[str] = []
+        self.streams = Streams()
 
     # -- entry ---------------------------------------------------------------------------------------------------
 
     def call(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """One dispatched op."""
         if not self._concerns_us(func, args, kwargs):
-            self._note_randomness(func)
-            return func(*args, **kwargs)
+            return self._plain(func, args, kwargs)
         implementation = self._implementation(func)
         if implementation is not None:
             with self._python_state(implementation), self.mode, self._inside(func):
@@ -64,6 +65,18 @@ class Dispatcher:
             if result is not NotImplemented:
                 return result
         return self._run(func, args, kwargs)
+
+    def _plain(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """An op on tensors that are none of the trace's: what it draws is a constant of this run."""
+        if self.recorder is None or torch.Tag.nondeterministic_seeded not in func.tags:
+            return func(*args, **kwargs)
+        with self.streams.drawing(_generator(args, kwargs), cuda=False) as draw:
+            result = func(*args, **kwargs)
+        name = self._named(draw, func, args, written_tensors(func, args, kwargs, result))
+        if name:
+            self.recorder.trace.host_draws.append(name)
+            self._note_randomness(func)
+        return result
 
     def _concerns_us(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         device = kwargs.get("device")
@@ -117,10 +130,16 @@ class Dispatcher:
         if policy.packet_name(func) in policy.READS or _is_boolean_index(func, inner_args):
             self._read_arguments(func, inner_args, inner_kwargs)
         before = self._arguments_as_recorded(inner_args, inner_kwargs)
-        result, untrue = _execute(func, inner_args, inner_kwargs)
+        draw = None
+        if self.recorder is not None and torch.Tag.nondeterministic_seeded in func.tags:
+            cuda = claim is not None and claim.type == "cuda"
+            with self.streams.drawing(_generator(args, kwargs), cuda) as draw:
+                result, untrue = _execute(func, inner_args, inner_kwargs)
+        else:
+            result, untrue = _execute(func, inner_args, inner_kwargs)
         if torch.Tag.inplace_view in func.tags and isinstance(args[0], VirtualTensor):
             _follow_metadata(func, args, kwargs)
-        self._record(func, before, inner_args, inner_kwargs, result, untrue)
+        self._record(func, before, inner_args, inner_kwargs, result, untrue, draw)
         return tree_map(lambda leaf: _wrap(leaf, wrappers, claim), result)
 
     def _refuse_mixed_devices(self, func: Any, args: Any, kwargs: Any) -> None:
@@ -157,7 +176,7 @@ class Dispatcher:
         kept = {name: value for name, value in kwargs.items() if name not in _UNRECORDED_KWARGS}
         return as_data(tuple(args), self.recorder), as_data(kept, self.recorder)
 
-    def _record(self, func: Any, before: Any, args: Any, kwargs: Any, result: Any, untrue: bool) -> None:
+    def _record(self, func: Any, before: Any, args: Any, kwargs: Any, result: Any, untrue: bool, draw: Any) -> None:
         recorder = self.recorder
         if recorder is None:
             return
@@ -169,18 +188,28 @@ class Dispatcher:
         self._remember_span()
         if not func._schema.is_mutable and all(recorder.knows(tensor) for tensor in outputs):
             return  # a view, or a Python value
-        self._enter(recorder, func, before, outputs, untrue)
-        self._note_randomness(func)
+        name = "" if draw is None else self._named(draw, func, args, outputs)
+        self._enter(recorder, func, before, outputs, untrue, name)
+        if name:
+            self._note_randomness(func)
 
-    def _enter(self, recorder: Recorder, func: Any, before: Any, outputs: list[torch.Tensor], untrue: bool) -> None:
+    def _named(self, draw: Any, func: Any, args: Any, outputs: list[torch.Tensor]) -> str:
+        """Bounds of integers are part of the name: how many bits one number takes follows from them."""
+        op = policy.packet_name(func)
+        bounds = [a for a in args if type(a) is int] if op in policy.INTEGER_DRAWS else []
+        return self.streams.named(draw, op, outputs, " ".join(map(str, bounds)))
+
+    def _enter(
+        self, recorder: Recorder, func: Any, before: Any, outputs: list[torch.Tensor], untrue: bool, draw: str
+    ) -> None:
         (args, kwargs), span = before, self.span()
         refs = tuple(recorder.ref(tensor, "empty") for tensor in outputs)
         op, args, kwargs = functional_form(func, args, kwargs)
         read = list(references_in(args, kwargs))
-        recorder.aten(AtenCall(op, args, kwargs, refs, span), read, untrue)
+        recorder.aten(AtenCall(op, args, kwargs, refs, span, draw), read, untrue)
 
     def _note_randomness(self, func: Any) -> None:
-        if self.recorder is not None and torch.Tag.nondeterministic_seeded in func.tags:
+        if self.recorder is not None:
             self.recorder.note(f"random values are drawn by {policy.packet_name(func)} at {self.span()}")
 
     # -- reads by the host ---------------------------------------------------------------------------------------
@@ -305,6 +334,11 @@ def _shapes_only(func: Any, args: Any, kwargs: Any) -> Any:
         return written_tensors(func, args, kwargs, None)[0]
     empty = lambda leaf: torch.empty_strided(leaf.shape, leaf.stride(), dtype=leaf.dtype)  # noqa: E731
     return tree_map(lambda leaf: empty(leaf) if isinstance(leaf, torch.Tensor) else leaf, result)
+
+
+def _generator(args: Any, kwargs: Any) -> torch.Generator | None:
+    """The generator given; torch.Generator is the session's own class while it lasts."""
+    return next((leaf for leaf in tree_iter((args, kwargs)) if isinstance(leaf, torch._C.Generator)), None)
 
 
 def _follow_metadata(func: Any, args: Any, kwargs: Any) -> None:

@@ -41,6 +41,8 @@ class FunctionMode(TorchFunctionMode):
         self.special = {
             torch.Tensor.cuda: self._cuda,
             torch.Tensor.pin_memory: lambda tensor, *args, **kwargs: tensor,
+            torch.dropout: _dropout,
+            torch.nn.functional.dropout: _functional_dropout,
             torch.where: _where,
             torch.Tensor.where: lambda tensor, condition, other: _where(condition, tensor, other),
         }
@@ -101,6 +103,18 @@ def _on_meta(kwargs: dict[str, Any]) -> dict[str, Any]:
     if type(device) is int:
         return {**kwargs, "device": _META}
     return {name: _meta(value) if name in ("device", "other") else value for name, value in kwargs.items()}
+
+
+def _dropout(input: torch.Tensor, p: float, train: bool) -> torch.Tensor:
+    """On cuda dropout is one fused kernel with counters of its own; C++ would not choose it on 'meta'."""
+    if train and 0 < p < 1 and input.numel() and isinstance(input, VirtualTensor) and input.is_cuda:
+        return torch.native_dropout(input, p, True)[0]
+    return torch.nn.functional.dropout(input, p, train)
+
+
+def _functional_dropout(input: torch.Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+    plain = torch.nn.functional.dropout
+    return plain(input, p, training, True) if inplace else _dropout(input, p, training)
 
 
 def _where(condition: torch.Tensor, input: Any = None, other: Any = None, **kwargs: Any) -> Any:

@@ -16,6 +16,7 @@ from typing import Any
 import torch
 
 from lowering.capture import torch_cuda, torch_host, torch_library, torch_tensor
+from lowering.capture.draws import UNSEEDED, Streams, python_generators
 from lowering.capture.recorder import ReadBack, Recorder
 from lowering.capture.torch_dispatch import Dispatcher, MixedDevices
 from lowering.capture.torch_functions import FunctionMode
@@ -41,7 +42,7 @@ class TorchSession:
 
     def __enter__(self) -> TorchSession:
         with contextlib.ExitStack() as stack:
-            stack.enter_context(torch_cuda.installed(self.gpu))
+            stack.enter_context(torch_cuda.installed(self.gpu, lambda: self.dispatcher.streams))
             stack.enter_context(_lift_on_cpu())
             torch_tensor._dispatchers.append(self.dispatcher)
             stack.callback(torch_tensor._dispatchers.pop)
@@ -96,8 +97,14 @@ class TorchSession:
     ) -> HostTrace:
         recorder = Recorder(self.gpu.target, read_back, frozenset(storage._cdata for storage in self._stale))
         placer = InputPlacer(recorder, claim, backward)
-        with torch.random.fork_rng(devices=[]), self._recording(recorder, config), contextlib.ExitStack() as stack:
-            torch.manual_seed(0)
+        with (
+            torch.random.fork_rng(devices=[]),
+            self._recording(recorder, config),
+            python_generators() as used,
+            contextlib.ExitStack() as stack,
+        ):
+            torch.manual_seed(UNSEEDED)
+            self.dispatcher.streams = Streams()
             values, call = named_arguments(fn, args)
             values = placer.arguments(values)
             for prefix, module in modules_of(fn, values):
@@ -108,6 +115,7 @@ class TorchSession:
                 if backward:
                     enter_gradients(recorder, placer, outputs, run_captured)
             enter_written_inputs(recorder)
+        recorder.trace.host_draws += used
         self._note_configurations(recorder)
         return recorder.trace
 

@@ -51,6 +51,7 @@ class AtenCall:
     kwargs: dict[str, Any]
     outputs: tuple[Any, ...]
     span: Span = UNKNOWN_SPAN
+    draw: str = ""  # of a random op: the name of the numbers it draws (capture/draws.py)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +117,7 @@ class HostTrace:
     notes: list[str] = field(default_factory=list)
     target: str = "sm_80"
     configurations: dict[str, int] = field(default_factory=dict)  # autotuned kernel -> number of configurations
+    host_draws: list[str] = field(default_factory=list)  # random numbers that are constants of this run, by name
     addresses: dict[int, int] = field(default_factory=dict)  # storage -> where it began, if the host asked
 
     def pointers_in(self, storage: Storage) -> list[tuple[int, int, int]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 from lowering.frontends.aten.context import Context
@@ -14,8 +15,13 @@ from lowering.ir.types import F32, F64, I64, DType
 
 
 def _draw(ctx: Context, dist: str, dt: DType | None = None, shape: Sequence[int] | None = None) -> Value:
+    """The numbers of the call's draw.  They are laid into a dense result in order, whatever its shape."""
     dt = dt or (F64 if ctx.out.dtype is F64 else F32)
-    return ctx.builder("random", to=dt.name, shape=tuple(ctx.out.shape if shape is None else shape), dist=dist)
+    shape = tuple(ctx.out.shape if shape is None else shape)
+    if not ctx.call.draw:
+        return ctx.builder("random", to=dt.name, shape=shape, dist=dist)
+    flat = ctx.builder("random", to=dt.name, shape=(prod(shape),), dist=dist, stream=int(ctx.call.draw, 16))
+    return ctx.builder("reshape", flat, shape=shape)
 
 
 @aten("rand", "rand_like")
@@ -35,10 +41,11 @@ def uniform(ctx: Context, self: Any, low: float = 0.0, high: float = 1.0, **name
 
 
 @aten("normal", "normal_functional")
-def normal(ctx: Context, mean: Any = 0.0, std: Any = 1.0, *rest: Any) -> Value:
+def normal(ctx: Context, mean: Any, *given: Any) -> Value:
     """normal_(self, mean, std), or normal(mean, std) with either of them a tensor."""
-    if "_functional" in ctx.call.op or ctx.call.op.split(".")[1] == "normal_":
-        mean, std = std, rest[0] if rest else 1.0
+    std = given[0] if given else 1.0
+    if ctx.call.op.split(".")[1] in ("normal_functional", "normal_") or ctx.call.op == "aten.normal.out":
+        mean, std = [*given, *(0.0, 1.0)[len(given) :]]
     draw = _draw(ctx, "normal")
     spread, centre = (ctx.value(a, draw.type.dtype, ctx.out.shape) for a in (std, mean))
     return ctx.builder("add", ctx.builder("mul", draw, spread), centre)
@@ -62,6 +69,21 @@ def randint(ctx: Context, *bounds: Any, low: int = 0, high: int | None = None) -
     return ctx.builder("add", whole, ctx.builder.like(low, whole))
 
 
+#: One more than the largest whole number that random_() gives: every smaller one has a value of the dtype.
+_WHOLE = {"f64": 2**53, "f32": 2**24, "f16": 2**11, "bf16": 2**8, "i1": 2}
+
+
+@aten("random")
+def random(ctx: Context, self: Any, *bounds: int | None) -> Value:
+    """random_(), random_(to), random_(from, to)."""
+    dt = ctx.out.dtype
+    low, high = bounds if len(bounds) == 2 else (0, bounds[0] if bounds else None)
+    high = _WHOLE.get(dt.name, 1 << (dt.bits - (dt.kind == "int"))) if high is None else high
+    steps = ctx.composites.scale(_draw(ctx, "uniform", F64), float(high - (low or 0)))
+    whole = ctx.builder.cast(steps, I64)
+    return ctx.builder("add", whole, ctx.builder.like(low or 0, whole))
+
+
 @aten("randperm")
 def randperm(ctx: Context, n: int) -> Value:
     return sorted_pair(ctx, _draw(ctx, "uniform", F64), 0, False, stable=True)[1]
@@ -69,7 +91,9 @@ def randperm(ctx: Context, n: int) -> Value:
 
 @aten("bernoulli")
 def bernoulli(ctx: Context, self: Any, p: Any = None) -> Value:
-    """Of probability ``p``, or of self lane by lane."""
+    """Of probability ``p``, or of self lane by lane where no overload with p is meant (its default is a half)."""
+    if p is None and ctx.call.op.split(".")[2] in ("p", "float", "float_out"):
+        p = 0.5
     draw = _draw(ctx, "uniform")
     return ctx.builder.cmp("lt", draw, ctx.value(self if p is None else p, draw.type.dtype, ctx.out.shape))
 
@@ -79,7 +103,7 @@ def native_dropout(ctx: Context, input: Any, p: float, train: bool | None = True
     b, x = ctx.builder, ctx.compute(input)
     if not train:
         return x, b.true(x.type.shape)
-    draw = b("random", to="f32", shape=x.type.shape, dist="uniform")
+    draw = _draw(ctx, "uniform", F32, x.type.shape)
     kept = b.cmp("lt", draw, b.like(1 - p, draw))
     scaled = ctx.composites.scale(x, 1 / (1 - p) if p < 1 else 0.0)
     return b("select", kept, scaled, b.like(0.0, x)), kept

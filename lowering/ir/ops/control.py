@@ -70,7 +70,7 @@ register("num_programs", _i32, "The grid's extent along `axis`.", attrs={"axis":
 register(
     "random",
     _random,
-    "A draw from distribution `dist` of a stream that nothing else specifies: each is fresh.",
+    "A draw from distribution `dist`. A `stream` of over 32 bits names its numbers; any other draw is fresh.",
     attrs={"to": REQUIRED, "shape": REQUIRED, "dist": REQUIRED, "stream": 0},
 )
 register("observe", _nothing, "The host looked at operand 0 and went on accordingly: it joins the path condition.")

@@ -1,4 +1,4 @@
-"""Random bits made by the backend's generator.  jax's default threefry needs none of this: it is integer ops."""
+"""Random bits of a generator that is the backend's.  jax's default threefry needs none of this: it is integer ops."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from lowering.ir.program import Value
 
 @handles("stablehlo.rng_bit_generator")
 def _rng_bit_generator(node: Node) -> Sequence[Value]:
-    node.translator.note("rng_bit_generator's bits are the backend's: two programs that draw them do not compare equal")
-    return [node.b("random", to=t.dtype.name, shape=t.shape, dist="bits", stream=i) for i, t in enumerate(node.types)]
+    raise node.unsupported("bits that the backend's generator makes of a key", "use jax.random with a threefry key")
 
 
 @handles("stablehlo.rng")
