@@ -36,15 +36,16 @@ class Recipe:
 def from_specs(job: Job, arguments: Sequence[Argument]) -> Recipe:
     """Named dimensions are varied by name; unnamed ones by classes of equal sizes."""
     names = dimension_names(arguments)
+    dims = [a.spec.dims for a in arguments if isinstance(a.spec, ArraySpec)]
     if names:
         bound = dict.fromkeys(names, 0)
-        plan = shapes.plan(bound, job.shapes, names, job.blocks)
+        plan = shapes.plan(bound, job.shapes, names, job.blocks, shapes.batches_in(dims))
         unbound = [name for name, size in plan.given.items() if size == 0 and name not in _first_binding(job, names)]
         if unbound:
             raise UsageError(f"the dimension {unbound[0]!r} has no size; add --shapes {unbound[0]}=64")
         return Recipe(plan, lambda sizes: _generated(arguments, sizes, job.seed))
     classes = shapes.class_names([a.spec.shape({}) for a in arguments if isinstance(a.spec, ArraySpec)])
-    plan = shapes.plan(classes, job.shapes, (), job.blocks)
+    plan = shapes.plan(classes, job.shapes, (), job.blocks, shapes.batch_classes(dims))
     return Recipe(
         plan,
         lambda sizes: _generated(_resized_specs(arguments, classes, sizes), {}, job.seed),
@@ -101,7 +102,8 @@ def from_values(job: Job, arguments: Arguments) -> Recipe:
         fixed = shapes.plan({}, ["given"], (), ())
         return Recipe(fixed, lambda _: arguments, note="integer inputs are as given, so no other shapes were tried")
     classes = shapes.class_names([array.data.shape for array in arrays])
-    plan = shapes.plan(classes, job.shapes, (), job.blocks)
+    batches = shapes.batch_classes([array.data.shape for array in arrays])
+    plan = shapes.plan(classes, job.shapes, (), job.blocks, batches)
     return Recipe(
         plan, lambda sizes: arguments if sizes == plan.given else _redrawn(arguments, classes, sizes, job.seed)
     )

@@ -13,11 +13,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from equivalence.verdicts import Finding, Level, Report, ShapeResult, Subject, Verdict, Witness
 from irverify import __version__, configurations, sandbox
 from irverify.collect import Collected, collect
+from irverify.early import Early
 from irverify.exchange import POLL_SECONDS, Exchange
 from irverify.exits import exit_code_of
 from irverify.failures import Undecided, error_of
@@ -26,6 +27,9 @@ from irverify.prepare import Prepared, prepare
 from irverify.subjects import Side
 from lowering.errors import Unsupported, UsageError
 from lowering.ir.program import Program
+
+if TYPE_CHECKING:
+    from equivalence.judge import Given
 
 Progress = Callable[[str], None]
 CONFIGURATION_SECONDS = 15.0  # of judging one autotune configuration against the first
@@ -69,11 +73,17 @@ def _run(prepared: Prepared, options: CompareOptions, exchange: Exchange, progre
     ]
     _warm_judge()
     files = display_names(prepared.sides)
-    notes = supervise(children, exchange, files, options, progress)
-    captured = time.monotonic()
-    collected = collect(exchange, files, (prepared.sides[0].framework, prepared.sides[1].framework))
+    frameworks = prepared.sides[0].framework, prepared.sides[1].framework
+    early = Early(exchange, files, frameworks, options)
+    try:
+        notes = supervise(children, exchange, files, options, progress)
+        captured = time.monotonic()
+        collected = collect(exchange, files, frameworks)
+    except BaseException:
+        early.stop()
+        raise
     progress(f"judging {len(collected.variants)} sets of shapes")
-    report = judged(collected, options)
+    report = judged(collected, options, early.join())
     report.timings = {"capture": captured - start, "judge": time.monotonic() - captured, **report.timings}
     report.assumptions = list(dict.fromkeys([*report.assumptions, *collected.notes, *notes]))
     report.shapes += collected.skipped
@@ -89,11 +99,11 @@ def _warm_judge() -> None:
         import equivalence.judge  # noqa: F401
 
 
-def judged(collected: Collected, options: CompareOptions) -> Report:
-    """The verdict on what was collected."""
+def judged(collected: Collected, options: CompareOptions, given: Given | None = None) -> Report:
+    """The verdict on what was collected; ``given``: the run of its first variant, where that was begun already."""
     variants = collected.variants
     programs_a, programs_b = [v.program_a for v in variants], [v.program_b for v in variants]
-    report = _judge(programs_a, programs_b, [v.inputs for v in variants], options, collected.laid_out)
+    report = _judge(programs_a, programs_b, [v.inputs for v in variants], options, collected.laid_out, given)
     for shape, variant in zip(report.shapes, variants):
         shape.note = shape.note or variant.label
     return report
@@ -105,13 +115,14 @@ def _judge(
     inputs: Sequence[dict[str, Any]],
     options: CompareOptions,
     laid_out: Sequence[Any] = (),
+    given: Given | None = None,
 ) -> Report:
     """The only call into the judge."""
     from equivalence.judge import judge
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # overflow and NaN are what special values are about
-        return judge(a, b, inputs, options, laid_out)
+        return judge(a, b, inputs, options, laid_out, given)
 
 
 def _briefly(options: CompareOptions) -> configurations.Judged:

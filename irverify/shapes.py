@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, combinations
 from math import prod
+from typing import Any
 
 from lowering.errors import UsageError
 
@@ -31,16 +32,23 @@ class Plan:
     tries: tuple[tuple[str, Sizes], ...]
 
 
-def plan(sizes: Mapping[str, int], shapes: Sequence[str], names: Sequence[str], blocks: Sequence[int]) -> Plan:
+def plan(
+    sizes: Mapping[str, int],
+    shapes: Sequence[str],
+    names: Sequence[str],
+    blocks: Sequence[int],
+    batches: frozenset[str] = frozenset(),
+) -> Plan:
     """``shapes`` as the user wrote them: 'auto', 'given', or bindings of ``names``; the first binding is the given one.
 
-    One binding only says what the names mean, so other sizes are tried too; several are the user's own list.
+    ``batches``: sizes that only count repetitions (see batches_in): a few of them tell as much as many.  One binding
+    only says what the names mean, so other sizes are tried too; several are the user's own list.
     """
     bindings = [parse_binding(text, names) for text in shapes if text not in ("auto", "given")]
     given = {**sizes, **(bindings[0] if bindings else {})}
     listed = tuple((describe(binding), {**given, **binding}) for binding in bindings[1:])
     chosen_by_user = "given" in shapes or bool(listed)
-    automatic = () if chosen_by_user and "auto" not in shapes else _automatic(given, blocks)
+    automatic = () if chosen_by_user and "auto" not in shapes else _automatic(given, blocks, batches)
     return Plan(given, listed + automatic)
 
 
@@ -58,13 +66,22 @@ def parse_binding(text: str, names: Sequence[str]) -> Sizes:
     return sizes
 
 
+def batches_in(dims: Sequence[Sequence[Any]]) -> frozenset[Any]:
+    """Dimensions (names or sizes) that are always before the last two of an array: what lies there is repeated."""
+    leading = {dim for shape in dims for dim in shape[:-2]}
+    return frozenset(leading - {dim for shape in dims for dim in shape[-2:]})
+
+
 def describe(sizes: Mapping[str, int]) -> str:
     return ", ".join(f"{name}={size}" for name, size in sizes.items())
 
 
-def _automatic(sizes: Mapping[str, int], blocks: Sequence[int]) -> tuple[tuple[str, Sizes], ...]:
+def _automatic(
+    sizes: Mapping[str, int], blocks: Sequence[int], batches: frozenset[str]
+) -> tuple[tuple[str, Sizes], ...]:
     """Distinct sizes for distinct names, so that a swapped stride cannot hide in a square."""
-    varied = [name for name, size in sizes.items() if size >= SMALLEST_VARIED]
+    few = {name for name, size in sizes.items() if name in batches and SMALLEST_VARIED <= size < _BLOCKS[0]}
+    varied = [name for name, size in sizes.items() if size >= SMALLEST_VARIED and name not in few]
     if not varied:
         return ()
     block = _block(blocks, max(sizes[name] for name in varied))
@@ -77,6 +94,7 @@ def _automatic(sizes: Mapping[str, int], blocks: Sequence[int]) -> tuple[tuple[s
         (f"ragged {largest.lstrip('#')}", {largest: 2 * block + 3}),
         *((f"only {name.lstrip('#')}", {name: block // 2 + 1}) for name in varied if name != largest),
     ]
+    candidates = [(label, {**dict.fromkeys(few, 2 + i % 2), **change}) for i, (label, change) in enumerate(candidates)]
     tries = [(label, _affordable(sizes, {**sizes, **change})) for label, change in candidates]
     return tuple((label, tried) for label, tried in tries if tried != dict(sizes))
 
@@ -116,6 +134,11 @@ def sizes_in(tree: ast.Module) -> Sizes:
 def class_names(shapes: Sequence[Sequence[int]]) -> Sizes:
     """One name per class of equal dimensions of the given arrays, for inputs that name none."""
     return {f"#{size}": size for size in dict.fromkeys(size for shape in shapes for size in shape) if size > 1}
+
+
+def batch_classes(shapes: Sequence[Sequence[int]]) -> frozenset[str]:
+    """The classes of dimensions that only count repetitions."""
+    return frozenset(f"#{size}" for size in batches_in(shapes))
 
 
 def resize(shape: Sequence[int], classes: Mapping[str, int], sizes: Mapping[str, int]) -> tuple[int, ...]:

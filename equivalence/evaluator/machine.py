@@ -12,11 +12,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from threading import Event as Signal
 from typing import Any, Protocol
 
 import numpy as np
 
-from equivalence.evaluator import slabs
+from equivalence.evaluator import overflow, slabs
 from equivalence.evaluator.allocator import keep_pages
 from equivalence.evaluator.freedoms import Freedoms
 from equivalence.evaluator.lanes import (
@@ -40,7 +41,7 @@ from equivalence.verdicts import Severity
 from lowering.errors import UNKNOWN_SPAN, InternalError, Span, Unsupported
 from lowering.ir.ops import RECORDS
 from lowering.ir.program import Block, Function, Op, Program, Value
-from lowering.ir.types import DType, dtype
+from lowering.ir.types import I32, DType, dtype
 
 Handler = Callable[["Machine", "Frame", Op, list[Lanes]], Sequence[Lanes] | None]
 HANDLERS: dict[str, Handler] = {}
@@ -93,6 +94,7 @@ class Limits:
     undefined_fill: float = 0.0  # the concrete value of undefined lanes: nothing may depend on it
     side: int = 0  # of a comparison: undefined lanes of the two sides are never the same
     deadline: float = field(default_factory=lambda: DEADLINE.get())  # time.monotonic() after which a run is given up
+    stopped: Signal = field(default_factory=Signal)  # set to give up runs in progress
 
 
 class OutOfTime(Unsupported):
@@ -236,7 +238,7 @@ class Machine:
 
     def op(self, frame: Frame, op: Op) -> None:
         self.steps += 1
-        if not self.steps & 63 and time.monotonic() > self.limits.deadline:
+        if not self.steps & 63 and (time.monotonic() > self.limits.deadline or self.limits.stopped.is_set()):
             raise OutOfTime("a run beyond the time limit", op.span, "raise --timeout, or give smaller inputs")
         if self.steps > self.limits.steps:
             raise InternalError(f"gave up after {self.limits.steps} evaluated operations at {op.span}")
@@ -324,6 +326,8 @@ class Machine:
         out = Lanes(result.dtype, result.shape, data, None, taint=max(a.taint for a in operands))
         if op.name == "mulhi":
             self.drawn(operands, data)
+        if result.dtype is I32 and out.taint == INDEX and op.name in overflow.WATCHED:
+            overflow.watch(self, op, operands)
         if out.taint == INDEX and not result.dtype.is_float and all(a.planes is None for a in operands):
             return out
         return self.interpreted(frame, op, out, operands)

@@ -144,8 +144,7 @@ class Memory:
         if not offset and row_major(shape, strides) and int(np.prod(shape)) == cells.data.size:
             buffer.borrowed = True
             return cells.map(lambda a: a.reshape((1, *shape) if a.size > 1 else (1,) * (len(shape) + 1)), tuple(shape))
-        picked = cells.map(lambda a: self._view(a, shape, strides, offset).copy()[None], tuple(shape))
-        return picked
+        return cells.map(lambda a: self._view(a, shape, strides, offset).copy()[None], tuple(shape))
 
     def write(self, buffer: Buffer, value: Lanes, strides: Sequence[int], offset: int) -> None:
         cells = self.cells(buffer, value.dtype, UNKNOWN_SPAN)

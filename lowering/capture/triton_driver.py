@@ -8,7 +8,11 @@ are Triton's own code.
 
 from __future__ import annotations
 
+import hashlib
+import sys
 from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import triton
@@ -241,11 +245,35 @@ def _plain(value: Any) -> Any:
     return getattr(value, "__name__", None) or str(value)
 
 
+@cache
+def _installation() -> str:
+    """What Triton's cache keys name instead of a hash of all its bytes (half a second): its files' sizes and times."""
+    root = Path(triton.__file__).parent
+    files = sorted(f for pattern in ("*.py", "*.so", "*.pyd") for f in root.rglob(pattern))
+    facts = [(str(f.relative_to(root)), f.stat().st_size, f.stat().st_mtime_ns) for f in files]
+    return f"{triton.__version__}-{hashlib.sha256(repr(facts).encode()).hexdigest()}"
+
+
+def _name_installation() -> Callable[[], None]:
+    """``triton_key`` without reading the compiler, wherever this version keeps it; our backend's hash is in the key."""
+    places = [sys.modules.get(name) for name in ("triton.runtime.cache", "triton.compiler.compiler")]
+    old = [(place, place.triton_key) for place in places if place is not None and hasattr(place, "triton_key")]
+    for place, _ in old:
+        place.triton_key = _installation
+
+    def undo() -> None:
+        for place, function in old:
+            place.triton_key = function
+
+    return undo
+
+
 _driver: list[TtirDriver] = []
 
 
 def install() -> Callable[[], None]:
     """Puts backend and driver in place; gives the function that undoes it."""
+    rename = _name_installation()
     old_backends, old_driver = dict(backends), driver.__dict__.get("_active", driver.__dict__.get("active"))
     if not _driver:
         _driver.append(TtirDriver())
@@ -257,5 +285,6 @@ def install() -> Callable[[], None]:
         backends.clear()
         backends.update(old_backends)
         driver.set_active(old_driver)  # type: ignore[arg-type]
+        rename()
 
     return undo

@@ -45,7 +45,7 @@ def judged_at(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Collected]]
     def install(level: Level, **changes: Any) -> list[Collected]:
         seen: list[Collected] = []
 
-        def judge(collected: Collected, _options: Any) -> Report:
+        def judge(collected: Collected, _options: Any, _given: Any = None) -> Report:
             seen.append(collected)
             verdict = Verdict(level)
             shapes = [ShapeResult(variant.shapes, level, variant.label) for variant in collected.variants]

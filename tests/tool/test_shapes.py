@@ -67,3 +67,16 @@ def test_split_separates_a_square_product() -> None:
 
 def test_split_leaves_what_must_be_equal() -> None:
     assert shapes.split([(64,), (64,)], lambda new: new[0] == new[1]) == [(64,), (64,)]
+
+
+def test_a_short_leading_dimension_is_repetition() -> None:
+    dims = [(8, 1024, 64), (8, 1024, 64)]
+    plan = shapes.plan({"#8": 8, "#1024": 1024, "#64": 64}, ["auto"], [], [64], shapes.batch_classes(dims))
+    assert {sizes["#8"] for _, sizes in plan.tries} == {2, 3}
+
+
+@pytest.mark.parametrize("dims", [[(8, 1024)], [(1024, 8, 64)], [(8, 64, 64), (64, 8)]])
+def test_dimensions_that_a_kernel_may_tile_are_varied_in_full(dims: list[tuple[int, ...]]) -> None:
+    assert "#8" not in shapes.batch_classes(dims)
+    plan = shapes.plan({"#8": 8, "#64": 64}, ["auto"], [], [64], shapes.batch_classes(dims))
+    assert {sizes["#8"] for _, sizes in plan.tries} >= {64, 128}
