@@ -89,7 +89,7 @@ class Evidence:
         self.max_abs = max(self.max_abs, comparison.max_abs)
         self.max_rel = max(self.max_rel, comparison.max_rel)
         for kind, weight in (("value", comparison.excess), ("one-sided", comparison.one_sided)):
-            if kind == "one-sided" and not one_sided or not weight.any():
+            if (kind == "one-sided" and not one_sided) or not weight.any():
                 continue
             weight = np.where(comparison.undefined_a | comparison.undefined_b, 0.0, weight)
             if weight.any():

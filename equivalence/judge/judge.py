@@ -13,14 +13,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from equivalence.evaluator import Lanes, Limits
+from equivalence.evaluator import Lanes
 from equivalence.evaluator.machine import OutOfTime
-from equivalence.interpretations import enclosure
+from equivalence.fields.constants import identify
 from equivalence.interpretations.base import Interpretation
 from equivalence.interpretations.depends import Depends
 from equivalence.interpretations.error import Error
-from equivalence.interpretations.error_meaning import MeantError
-from equivalence.interpretations.exact import Exact
 from equivalence.interpretations.real import constants_of
 from equivalence.interpretations.reassociated import Reassociated, contradict
 from equivalence.judge import (
@@ -37,8 +35,9 @@ from equivalence.judge import (
 )
 from equivalence.judge.compare import compare
 from equivalence.judge.evidence import Evidence
+from equivalence.judge.given import Given, bounds, deep
 from equivalence.judge.levels import RealState, level
-from equivalence.judge.runs import Pair, PairRun, Runner
+from equivalence.judge.runs import Pair, PairRun
 from equivalence.judge.witness import witness
 from equivalence.verdicts import (
     Check,
@@ -82,41 +81,46 @@ def judge(
     arrays: Sequence[Mapping[str, np.ndarray]],
     options: Options,
     laid_out: Sequence[layouts.LaidOut] = (),
+    given: Given | None = None,
 ) -> Report:
-    """The report on a pair.  Raises Unsupported for what the evaluator cannot run."""
+    """The report on a pair.  ``given``: the first of the sets of shapes where its run was begun already.
+
+    Raises Unsupported for what the evaluator cannot run.
+    """
     pairs = [Pair(a, b, dict(x)) for a, b, x in zip(programs_a, programs_b, arrays, strict=True)]
-    return Judge(pairs, options, laid_out).report()
+    return Judge(pairs, options, laid_out, given).report()
 
 
 class Judge:
     """One comparison in progress."""
 
-    def __init__(self, pairs: Sequence[Pair], options: Options, laid_out: Sequence[layouts.LaidOut] = ()) -> None:
-        self.pairs, self.options = list(pairs), options
-        self.laid_out, self.tried = list(laid_out), tuple(pairs)
-        started = time.monotonic()
-        self.deadline = started + options.timeout  # nothing new is started later
-        limits = Limits(masked_load_is_zero=masked_loads_are_zero(options), deadline=started + 2 * options.timeout)
-        self.runner = Runner(limits=limits)
-        self.timings: dict[str, float] = {}
+    def __init__(
+        self,
+        pairs: Sequence[Pair],
+        options: Options,
+        laid_out: Sequence[layouts.LaidOut] = (),
+        given: Given | None = None,
+    ) -> None:
+        self.given, self.options = given or Given(pairs[0], options), options
+        self.pairs = [self.given.pair, *pairs[1:]]
+        self.laid_out, self.tried = list(laid_out), tuple(self.pairs)
+        self.deadline, self.runner = self.given.deadline, self.given.runner
+        self.timings: dict[str, float] = {"evaluate": self.given.seconds}
         self.findings: list[Finding] = []
         self.bounds: list[tuple[Evidence, str, Finding]] = []  # bounds beyond the tolerance, by output and side
         self.checks: list[Check] = []
         self.shapes: list[ShapeResult] = []
         self.assumptions: dict[str, None] = {}
-        given = self.pairs[0]
-        self.evidence = [Evidence(name, str(v.type.dtype), v.type.shape) for name, v in given.a.outputs]
+        outputs = self.given.pair.a.outputs
+        self.evidence = [Evidence(name, str(v.type.dtype), v.type.shape) for name, v in outputs]
         self.real = RealState()
-        self.errors: dict[tuple[int, bool], Error] = {}
+        self.errors: dict[int, Error] = {}
 
-    def error(self, pair: Pair, usual: bool = False) -> Error:
-        """Bounds that count from the real function both sides are meant to compute: constants as identified.
-
-        ``usual``: with the expected error as well, which only findings about the given inputs use.
-        """
-        known = self.errors.get((id(pair), usual))
+    def error(self, pair: Pair) -> Error:
+        """Bounds of a pair, made once."""
+        known = self.errors.get(id(pair))
         if known is None:
-            known = self.errors[id(pair), usual] = MeantError(enclosure.prepare(pair.a, pair.b).meaning, usual)
+            known = self.errors[id(pair)] = bounds(pair, usual=False)
         return known
 
     @contextmanager
@@ -142,7 +146,11 @@ class Judge:
         if wrong is not None:
             result, shown = wrong
             divergence = structure.divergence(self.pairs[0])
-            return Report(result.verdict, [result], divergence=divergence, witness=shown, shapes=self.shapes)
+            place = divergence.b if divergence is not None else None
+            found = [Finding("output-mismatch", result.verdict.reason, place)]
+            return Report(
+                result.verdict, [result], divergence=divergence, witness=shown, shapes=self.shapes, findings=found
+            )
         with self.timed("evaluate"):
             self.deep_runs()
             self.fused_runs()
@@ -158,6 +166,7 @@ class Judge:
             Verdict.merge(verdicts), [self.result(e, v) for e, v in zip(self.evidence, verdicts, strict=True)]
         )
         self.explain(report)
+        self.identified_constants(report)
         with self.timed("special values"):
             self.special_values(report)
         with self.timed("layouts"):
@@ -184,21 +193,18 @@ class Judge:
 
     def deep_runs(self) -> None:
         """Every set of shapes once under the fingerprints, the bounds and `depends`; what cannot run is left out."""
-        given, *others = self.pairs
-        for number, pair in enumerate([given, *others]):
-            if number and self.late():
+        run, hashes = self.given.result()
+        self.deep_run(0, self.given.pair, run, hashes)
+        for number, pair in enumerate(self.pairs[1:], 1):
+            if self.late():
                 self.uncounted(pair, "not run: out of time")
                 continue
-            hashes = [Exact(self.options.seed + number), Reassociated(self.options.seed + number)]
             try:
-                error = self.error(pair, usual=number == 0)
-                run = self.runner.run(pair, [*hashes, Depends(marks=False), error], pair.inputs)
+                run, hashes = deep(self.runner, pair, self.options.seed + number, self.error(pair))
             except Unsupported:
-                if number == 0:
-                    raise
                 self.uncounted(pair, "the evaluator cannot run it")
                 continue
-            failing = scope.failing(run, self.runner) if number else ""
+            failing = scope.failing(run, self.runner)
             if failing:
                 self.uncounted(pair, f"not counted: {failing}")
                 self.find(Finding("specialised-shape", f"scope: at {in_words(self.shape_of(pair))} {failing}"))
@@ -377,6 +383,9 @@ class Judge:
         self.checks.append(Check("special values", not rows, detail))
         if rows:
             self.findings.append(Finding("special-values", rows[0].message, None, "note"))
+        signs = special.zero_signs(pair, self.runner)
+        if signs:
+            self.findings.append(Finding("signed-zero", signs, None, "note"))
 
     def layouts(self, report: Report) -> None:
         """The values of one set of shapes as views, where that set counts."""
@@ -402,6 +411,17 @@ class Judge:
         with self.timed("divergence"):
             report.divergence = scope.divergence(self.pairs, report, position, self.evidence)
 
+    def identified_constants(self, report: Report) -> None:
+        """A verdict about real functions may rest on constants that were taken to be one number."""
+        if all(output.verdict.level not in (Level.REAL, Level.CLOSE) for output in report.outputs):
+            return
+        given = self.pairs[0]
+        known = identify(constants_of(given.a), constants_of(given.b)).assumptions
+        taken = [words for words in known if words in self.assumptions]
+        if taken:
+            more = f" (and {len(taken) - 1} more, see the assumptions)" if len(taken) > 1 else ""
+            self.find(Finding("constants-identified", taken[0] + more, None, "note"))
+
     # -- small things --------------------------------------------------------------------------------------------
 
     def late(self) -> bool:
@@ -420,11 +440,6 @@ def constants(pair: Pair) -> list[float]:
 def in_words(shapes: Mapping[str, tuple[int, ...]]) -> str:
     """'x[64,96], y[96]'."""
     return ", ".join(f"{name}[{','.join(map(str, shape))}]" for name, shape in shapes.items())
-
-
-def masked_loads_are_zero(options: Options) -> bool:
-    """A named NVIDIA target fixes what masked-off lanes hold (SEMANTICS §8); without one they are undefined."""
-    return (options.target or "").startswith("sm_")
 
 
 def _level_of(words: Mapping[str, bool]) -> Level:

@@ -64,6 +64,35 @@ def differences(pair: Pair, runner: Runner, error: Error) -> list[SpecialValue]:
     return rows
 
 
+def zero_signs(pair: Pair, runner: Runner) -> str:
+    """The first element that is +0 on one side and -0 on the other, in words; '' where none was seen.
+
+    Tried on inputs of zeros, of negative zeros, and with one -0 among the given values.
+    """
+    floats = [name for name, x in pair.inputs.items() if is_float(x) and not name.startswith("weight:")]
+    whole = [
+        (f"{words} everywhere", {n: np.full_like(x, zero) if n in floats else x for n, x in pair.inputs.items()})
+        for words, zero in (("zero", 0.0), ("-0", -0.0))
+    ]
+    for words, arrays in [*whole, *((w, a) for w, a in planted(pair.inputs) if w.startswith("-0 "))]:
+        try:
+            run = runner.run(pair, [Depends()], arrays)
+        except Unsupported:
+            continue
+        for name, a, b in run.outputs() if run.on_path else ():
+            x, y = value(a), value(b)
+            if not a.dtype.is_float:
+                continue
+            apart = (x == 0) & (y == 0) & (np.signbit(x) != np.signbit(y))
+            apart &= (plane(a, "poison") == 0) & (plane(b, "poison") == 0)
+            if apart.any():
+                index = np.unravel_index(int(np.argmax(apart)), apart.shape)
+                place = f"{name}[{', '.join(str(int(i)) for i in index)}]"
+                signs = ["-0" if np.signbit(side[index]) else "+0" for side in (x, y)]
+                return f"{words}: {place} is {signs[0]} in A and {signs[1]} in B"
+    return ""
+
+
 def _row(name: str, words: str, x: np.ndarray, y: np.ndarray, bound: np.ndarray) -> SpecialValue | None:
     a, b = x.astype(np.float64), y.astype(np.float64)
     with np.errstate(all="ignore"):

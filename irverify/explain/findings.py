@@ -83,7 +83,8 @@ ENTRIES = (
     Entry(
         "signed-zero",
         "the two give zeros of different sign",
-        """An element is +0 on one side and -0 on the other. Such a pair is never `bitwise`.""",
+        """An element is +0 on one side and -0 on the other, for an input that the message gives. A note: the sign of
+        a zero is no witness, and no verdict but `bitwise` speaks of it.""",
         """x + 0 turns -0 into +0, and 0 - x is not -x at zero.""",
         """
         a.py  -x
@@ -136,9 +137,11 @@ ENTRIES = (
     ),
     Entry(
         "output-mismatch",
-        "an output has another dtype or shape on the other side, or only one side has it",
-        """The paired outputs cannot be compared element by element, or an argument is written to on one side only.""",
-        """A missing cast at the end, a kept dimension, or an in-place update that the port returns instead.""",
+        "an output has another dtype or shape on the other side",
+        """The paired outputs cannot be compared element by element, so the verdict is `different`; the place named is
+        where B fixes the type. (Two sides that return different numbers of arrays are a usage error; an argument that
+        only one side writes to is compared with what the other leaves in it.)""",
+        """A missing cast at the end, or a kept dimension.""",
         """
         a.py  returns bfloat16[37,130]
         b.py  returns float32[37,130]
@@ -195,9 +198,11 @@ ENTRIES = (
     ),
     Entry(
         "int32-overflow",
-        "an offset can exceed 31 bits at larger shapes",
-        """An address is computed in 32 bits and wraps at a size that the message names.""",
-        """Wrapped offsets stay inside mapped memory: wrong numbers and no error.""",
+        "an offset exceeds 31 bits and wraps",
+        """At the shapes that were run, an addition or a product in 32 bits gives more than 2**31 - 1, or less than
+        -2**31, and what is left of it goes on into an address. The message names the number.""",
+        """Wrapped offsets may stay inside mapped memory: wrong numbers and no error. Where they do not, there is a
+        finding `out-of-bounds` as well.""",
         """
         offs = row * stride + cols                        # int32; wraps at row * stride = 2**31
         """,

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from lowering.capture import late_imports
 from lowering.capture.draws import UNSEEDED, Streams
 from lowering.capture.user_frames import user_span
 from lowering.capture.virtual_gpu import VirtualGpu
@@ -235,9 +236,15 @@ def _attributes(gpu: VirtualGpu, streams: Callable[[], Streams]) -> dict[str, An
         "torch.amp.autocast_mode.autocast.__enter__": _enter_autocast,
         "torch.load": _loader(torch.load),
         "torch.distributed.init_process_group": multi_gpu,
-        "torch.utils.cpp_extension.load_inline": unsupported("torch.utils.cpp_extension.load_inline"),
-        "torch.utils.cpp_extension.load": unsupported("torch.utils.cpp_extension.load"),
     }
+
+
+#: By module: its import takes a tenth of a second, and few files want it.
+_LATE = {
+    "torch.utils.cpp_extension": {
+        name: unsupported(f"torch.utils.cpp_extension.{name}") for name in ("load", "load_inline")
+    }
+}
 
 
 def _resolve(dotted: str) -> tuple[Any, str]:
@@ -262,7 +269,8 @@ def installed(gpu: VirtualGpu, streams: Callable[[], Streams]) -> Iterator[None]
             if owner is not None:
                 undo.append((owner, name, owner.__dict__.get(name, _MISSING)))
                 setattr(owner, name, value)
-        yield
+        with late_imports.installed(_LATE):
+            yield
     finally:
         for owner, name, old in reversed(undo):
             if old is _MISSING:
