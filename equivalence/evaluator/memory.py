@@ -16,6 +16,7 @@ from lowering.errors import UNKNOWN_SPAN, InternalError, Span, Unsupported
 from lowering.ir.types import DType
 
 _GAP = 40  # buffers start at multiples of 2^40: an address names its buffer
+_NEAR = 1 << 36  # bytes below a buffer that count as its own: an offset that wrapped, not a null pointer
 MakeUndefined = Callable[[DType, tuple[int, ...]], Lanes]
 
 
@@ -47,6 +48,12 @@ class Access:
     position: np.ndarray
     inside: np.ndarray
     whole: bool = False  # every lane is inside
+    wanted: np.ndarray | None = None  # the active lanes that point to this buffer; None: those inside
+
+    @property
+    def strays(self) -> bool:
+        """Whether a lane that points to the buffer lies outside of it."""
+        return self.wanted is not None and bool((self.wanted & ~self.inside).any())
 
     def picked(self, a: np.ndarray) -> np.ndarray:
         """The lanes of ``a`` that are inside, one after the other."""
@@ -247,7 +254,7 @@ class Memory:
         reach: tuple[int, int] | None = None,
     ) -> Access:
         """``reach``: the least and greatest address, where all lanes are active."""
-        buffer = self.buffers.get(number)
+        buffer = self.buffers.get(number) or self._just_above(number, address, active)
         if buffer is None:
             raise Unsupported("an address that points into no buffer", span)
         offset = address - buffer.base
@@ -257,7 +264,13 @@ class Memory:
         count = buffer.nbytes // dt.nbytes
         if reach is not None and reach[0] >= buffer.base and reach[1] < buffer.base + count * dt.nbytes:
             return Access(buffer, position, active, whole=True)
-        return Access(buffer, position, active & (position >= 0) & (position < count))
+        return Access(buffer, position, active & (position >= 0) & (position < count), wanted=active)
+
+    def _just_above(self, number: int, address: np.ndarray, active: np.ndarray) -> Buffer | None:
+        """The buffer that addresses below every buffer are meant for: a negative offset."""
+        above = self.buffers.get(number + 1)
+        near = above is not None and above.base - int(address[active].min()) < _NEAR
+        return above if near else None
 
     def gather(self, access: Access, dt: DType, span: Span) -> Lanes:
         """The elements at ``access.position``; lanes not inside hold whatever is at a clipped place."""

@@ -167,20 +167,19 @@ def store(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]:
 def _store(m: Machine, frame: Frame, op: Op, access: Access, value: Lanes, active: np.ndarray) -> None:
     if not access.buffer.written and int(access.inside.sum()) * value.dtype.nbytes == 0 and not active.any():
         return
+    _bounded(m, access, op)
     stored = m.memory.stored_dtype(access.buffer, value.dtype, op.span)
     value = m.lift(reinterpret(m, frame, value, stored, op.span))
-    outside = (
-        active
-        & ~access.inside
-        & ((access.position * value.dtype.nbytes + access.buffer.base) >> 40 == access.buffer.number)
-    )
-    if outside.any():
-        m.event("out-of-bounds", f"a lane writes outside {access.buffer.name}", op.span, "error")
     instance = frame.instance if frame.instance is None or access.inside.shape[0] > 1 else frame.instance[:1]
     if m.memory.scatter(access, value, op.span, instance):
         m.race(
             f"an element of {access.buffer.name} is touched by two lanes, one of which writes another value", op.span
         )
+
+
+def _bounded(m: Machine, access: Access, op: Op) -> None:
+    if access.strays:
+        m.event("out-of-bounds", f"a lane writes outside {access.buffer.name}", op.span, "error")
 
 
 @handles("atomic_rmw")
@@ -195,6 +194,7 @@ def atomic_rmw(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lan
         m.beside("atomic", [x[1], *_touched(m, address)])
     old = m.undefined(x[1].dtype, x[0].shape, frame.batch)
     for access in m.memory.resolve(address, active, x[1].dtype, op.span):
+        _bounded(m, access, op)
         stored = m.memory.stored_dtype(access.buffer, x[1].dtype, op.span)
         value = m.lift(reinterpret(m, frame, x[1], stored, op.span))
         collided = m.memory.stamped(access, frame.instance)
@@ -215,6 +215,7 @@ def atomic_cas(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lan
     out = np.zeros(address.shape, x[1].dtype.numpy)
     compare, value = (np.broadcast_to(a.data, address.shape) for a in x[1:3])
     for access in m.memory.resolve(address, active, x[1].dtype, op.span):
+        _bounded(m, access, op)
         cells = m.memory.cells(access.buffer, x[1].dtype, op.span)
         if max(cells.taint, x[1].taint, x[2].taint) != INDEX:
             raise Unsupported(
