@@ -6,7 +6,10 @@ is free, as it moves no significand (it costs a root one bit: its parity): among
 f32 fewer than 2^14 carry a form (a test counts them), so a constant that means nothing is misread with probability
 below 2^-9. Proved: what is returned rounds to the constant. Scaled into (1/2, 2), fractions of a family within the
 limit have denominators up to 2^11 (f64: 2^23), so two of them are 2^-22 (2^-46) apart and the interval that rounds to
-one float is no wider: the simplest fraction of the interval is the family's only candidate. Must not know programs.
+one float is no wider: the simplest fraction of the interval is the family's only candidate. Where no form fits, a
+decimal of few digits does: of those with DIGITS digits at most one rounds to a float, and a literal as people write it
+(0.999, 1.702, 0.044715) is one, while a float that means nothing is one by chance in 1 of 100 (f32; f64: 10^-4).
+Must not know programs.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import lru_cache
-from math import isfinite, log2
+from math import floor, isfinite, log2, log10
 
 from mpmath import mp
 
@@ -40,6 +43,8 @@ LOG_TAG = 6.0
 LARGEST_LOG = 256
 DECIMAL_TAG = 4.0
 LARGEST_DECIMAL = 38
+DIGITS = {"f32": 5, "f64": 12}
+"""Significant digits of decimals that are read where no form within LIMIT is."""
 
 
 def odd_part(n: int) -> int:
@@ -108,6 +113,13 @@ def _decimals(x: Fraction, limit: float) -> Iterator[Form]:
             yield exact(Fraction(m, 10**k))
 
 
+def written(x: Fraction, digits: int) -> Form:
+    """The decimal of so many significant digits next to x > 0."""
+    scale = digits - 1 - floor(log10(x.numerator) - log10(x.denominator))
+    unit = Fraction(10) ** -scale
+    return exact(round(x / unit) * unit)
+
+
 def rounds_to(form: Form, x: Fraction, target: Format) -> bool:
     """Whether x is the form's correctly rounded value (PRECISION bits decide: forms are never that near to a tie)."""
     with mp.workprec(PRECISION):
@@ -116,7 +128,8 @@ def rounds_to(form: Form, x: Fraction, target: Format) -> bool:
 
 @lru_cache(maxsize=4096)
 def recognise(value: float, dtype: str) -> Form | None:
-    """The only form within the limit that rounds to `value`; a short dyadic is its own; None: none, or more than one.
+    """The only form within the limit that rounds to `value`, else the decimal of few digits that does; None: none, or
+    more than one.  A short dyadic is its own.
 
     None means: take the exact value of the float. In formats without a limit (bf16, f16, f8) every value is exact.
     """
@@ -128,6 +141,8 @@ def recognise(value: float, dtype: str) -> Form | None:
     size, half = abs(x), FORMATS[dtype].ulp(abs(x)) / 2
     found = {f for f, _ in _fractions(size - half, size + half, limit)} | {*_decimals(size, limit)}
     fitting = [form for form in found if rounds_to(form, size, FORMATS[dtype])]
+    if not fitting and rounds_to(decimal := written(size, DIGITS[dtype]), size, FORMATS[dtype]):
+        fitting = [decimal]
     return fitting[0].times(exact(1 if x > 0 else -1)) if len(fitting) == 1 else None
 
 

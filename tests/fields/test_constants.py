@@ -73,9 +73,9 @@ def test_f32_constants_that_mean_something(written: str, words: str) -> None:
     assert f32(str(form.value())) == f32(written)
 
 
-@pytest.mark.parametrize("written", ["0.044715", "0.123456", "1.2345678", "0.70711", "1.4427", "3.14159"])
+@pytest.mark.parametrize("written", ["0.123456", "1.2345678", "0.7071068", "0.7978847", "3.14159"])
 def test_f32_constants_that_stay_exact(written: str) -> None:
-    """0.044715 is 8943/200000, which is too long; the others are no correct roundings of what they resemble."""
+    """Too many digits for a decimal that is meant, and no correct roundings of what they resemble."""
     assert recognise(f32(written), "f32") is None
 
 
@@ -95,7 +95,7 @@ def test_softmax_scales_of_every_head_size(head: int) -> None:
 
 
 def test_f64_and_coarse_formats() -> None:
-    assert recognise(math.log2(math.e), "f64") == LOG2E and recognise(1.44269504, "f64") is None
+    assert recognise(math.log2(math.e), "f64") == LOG2E and recognise(1.44269504, "f64") != LOG2E
     assert recognise(0.044715, "f64") == exact(Fraction(44715, 10**6))
     assert recognise(math.pi, "f64") == PI and recognise(math.sqrt(2 / math.pi), "f64") is not None
     for dtype, value in (("bf16", bf16(0.1)), ("bf16", bf16(1.4427)), ("f16", float(np.float16(0.1)))):
