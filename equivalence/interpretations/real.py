@@ -24,7 +24,10 @@ from lowering.ir.program import Program
 
 
 class Real(Accumulate, Interpretation):
-    """One prime.  Whoever runs two programs under it sets ``sites.side``; ``free`` and ``alike`` as in Decisions."""
+    """One prime.  Whoever runs two programs under it sets ``sites.side``; ``free`` and ``alike`` as in Decisions.
+
+    ``spread``: inputs whose equal elements get samples a little apart, as their residues are (SEMANTICS §5: no ties).
+    """
 
     name = "real"
 
@@ -34,6 +37,7 @@ class Real(Accumulate, Interpretation):
         self.channels = Channels(seed, prime)
         self.literals = Literals(self.channels, seed, identification)
         self.sites = Sites()
+        self.spread: set[str] = set()
         self.free: set[str] = set()
         self.alike: set[str] = set()
         self.assumptions: list[str] = list(identification.assumptions) if identification else []
@@ -47,12 +51,7 @@ class Real(Accumulate, Interpretation):
 
     def choices(self) -> set[str]:
         """Sites that take one of their operands: what ``alike`` can replace."""
-        return {key for key, record in self.sites.items() if record.kind in ("max", "min", "abs", "extremum")}
-
-    def dismiss_choices(self, keys: set[str]) -> None:
-        """No unseen outcome of these moves one side's outputs away from the other's."""
-        for key in keys:
-            self.sites[key].possible = 0
+        return {record.key for record in self.sites.values() if record.kind in ("max", "min", "abs", "extremum")}
 
     def assume(self, text: str, margin: float | None = None) -> None:
         """Lists an assumption once; of several margins the smallest holds."""
@@ -75,6 +74,8 @@ class Real(Accumulate, Interpretation):
             return (known if lanes.dtype.kind == "bool" else known.marked(known.mark | DATA)).planes()
         v, w = self.channels.elements(f"input {name}", index)
         sample = pointwise(lambda data: data.astype(np.float64), lanes.data)
+        if name in self.spread:
+            sample = spread_apart(sample, index)
         return Cell(sample, v, w, np.full(ones(index.ndim), BOTH)).planes()
 
     def undefined(self, first: int, lanes: Lanes) -> Planes:
@@ -109,6 +110,14 @@ class Real(Accumulate, Interpretation):
 
     def op_addptr(self, site: Site, out: Lanes, *args: Lanes) -> Planes:
         return self.concrete(out.data, self.all_literal(*args)).planes()
+
+
+def spread_apart(sample: np.ndarray, index: np.ndarray) -> np.ndarray:
+    """Up to 2^-40 away from zero (2^-30 at zero), by a hash of the place; 1 moves down, as it may end a domain."""
+    hashed = (index.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(11)
+    part = (hashed.astype(np.float64) + 1.0) * 2.0**-53
+    outward = np.where(np.abs(sample) == 1.0, -1.0, 1.0)
+    return np.where(sample == 0, part * 2.0**-30, sample * (1.0 + outward * part * 2.0**-40))
 
 
 def prepare(program_a: Program, program_b: Program, seed: int, prime: SafePrime) -> tuple[Real, list[str]]:

@@ -38,8 +38,9 @@ from equivalence.interpretations.real_cell import (
 )
 from equivalence.interpretations.real_decisions import ordinary
 from equivalence.interpretations.real_integers import Integers, own_values
+from equivalence.interpretations.real_sites import EVERY, SiteRecord
 
-FIRST, LAST, INNER, RIVAL = 1, 2, 4, 8
+FIRST, LAST, INNER, RIVAL, EACH = 1, 2, 4, 8, 16
 
 
 def full(plane: Array, extent: int, axis: int) -> Array:
@@ -158,14 +159,15 @@ class Accumulate(Integers):
         """As Decisions.among, of the lanes along ``axis``."""
         if self.sites.key(site, "extremum") not in self.alike:
             return x
-        term = self.channels.random(f"among {combine}", self.channels.essence(a))[0]
+        term = self.term(combine, a)
         taking = np.broadcast_to(ordinary(a), np.broadcast_shapes(a.mark.shape, term.shape))
         total = self.channels.field.v.sum_axis(np.where(taking, term, np.uint32(0)), axis)
         roots = np.bitwise_or.reduce(self.channels.essence_roots(a), axis=axis)
-        return self.replaced(f"the {combine}", x, total, roots, taking.sum(axis=axis) > 1)
+        return self.replaced(combine, x, total, roots, taking.sum(axis=axis) > 1)
 
     def _record_winner(self, site: Site, a: Cell, place: Array, axis: int, lanes: tuple[Lanes, ...]) -> None:
         """Whether the first, the last, an inner one of the lanes that take part, and a literal, have won somewhere."""
+        self.sites.choice = ("place", place, axis, ~ordinary(a))
         if self.sites.settled(site, "extremum"):
             return
         counted = self.sites.running(site, ordinary(a) & ((a.mark & LITERAL) == 0), lanes)
@@ -177,13 +179,23 @@ class Accumulate(Integers):
         rivals = rival.any(axis=axis, keepdims=True) & (several > 0)
         if not ((several > 1) | rivals).any():
             return
+        many, several = several > 2, several > 1
         won = [place == first, place == last, (place > first) & (place < last)]
-        seen = sum(1 << k for k, outcome in enumerate(won) if (outcome & (several > 1)).any())
-        if rivals.any() and (along(rival, place, axis) & rivals).any():
-            seen |= RIVAL
-        possible = FIRST | LAST if (several > 1).any() else 0
-        possible |= (INNER if (several > 2).any() else 0) | (RIVAL if rivals.any() else 0)
-        self.sites.note(site, "extremum", possible, seen)
+        masks = [(outcome & several).squeeze(axis) for outcome in won]
+        masks.append((along(rival, place, axis) & rivals).squeeze(axis))
+        possible = FIRST | LAST if several.any() else 0
+        possible |= (INNER if many.any() else 0) | (RIVAL if rivals.any() else 0)
+        record = self.sites.note(site, "extremum", possible, masks)
+        if several.any() and extent > 2:
+            self._turn(site, record, EACH, counted & several, place, axis)
+
+    def _turn(self, site: Site, record: SiteRecord, outcome: int, counted: Array, place: Array, axis: int) -> None:
+        """Which lanes along the axis take part in this visit, and which of them are at ``place`` in some row."""
+        others = tuple(k for k in range(counted.ndim) if k != axis)
+        extent = counted.shape[axis]
+        here = np.expand_dims(np.arange(extent), others) == place
+        takes, had = (np.logical_or.reduce(x, axis=others) for x in (counted, here & counted))
+        record.turn(outcome, self.sites.visit(site, record.kind), np.asarray(takes), np.asarray(had))
 
     def multi_reduce(self, site: Site, outs: Sequence[Lanes], args: Sequence[Lanes], extra: Any = None) -> list[Planes]:
         """argmax and argmin: the pair at the place that the sample says; the index is concrete."""
@@ -284,11 +296,22 @@ class Accumulate(Integers):
             [np.ascontiguousarray(cells[0].sample)], axis, site.attrs["order"] == "descending"
         )
         if extent > 1:
-            last = extent - 1
-            moved = (place.take(0, axis) != 0).any() * 1 | (place.take(last, axis) != last).any() * 2
-            self.sites.note(site, "sort", 3, int(moved))
+            self._record_order(site, cells[0], place, axis)
+        self.sites.choice = ("order", place, axis)
         moved_cells = [x.map(lambda plane: along(plane, place, axis)) for x in cells]
         return [x.marked(x.mark & ~LITERAL).planes() for x in moved_cells]
+
+    def _record_order(self, site: Site, a: Cell, place: Array, axis: int) -> None:
+        """Whether the first and the last lane have moved, and each lane was first and last, some time."""
+        if self.sites.off:
+            return
+        ends = [0, a.sample.shape[axis] - 1]
+        masks = [np.broadcast_to(np.expand_dims(place.take(k, axis) != k, axis), place.shape) for k in ends]
+        record = self.sites.note(site, "sort", 3, masks)
+        counted = self.sites.running(site, np.broadcast_to(ordinary(a), place.shape), ())
+        if counted.any():
+            for outcome, k in zip(EVERY["sort"], ends, strict=True):
+                self._turn(site, record, outcome, counted, np.expand_dims(place.take(k, axis), axis), axis)
 
 
 __all__ = ["Accumulate", "along", "full", "pointwise", "where"]

@@ -15,8 +15,6 @@ from equivalence.interpretations.real_cell import BOTH, LITERAL, NEGINF, ROOT_V,
 
 #: Relative distance of the f64 samples beyond which lanes are not called equal, whatever the residues say.
 SAMPLES_MEET = 1e-4
-#: Share of lanes that chance alone may leave incomparable (a divisor that is 0 modulo p).
-CHANCE = 1e-5
 _NEEDED = ("sample", "v", "w", "mark", "poison")
 
 
@@ -24,7 +22,8 @@ _NEEDED = ("sample", "v", "w", "mark", "poison")
 class Agreement:
     """Masks have the output's full shape (batch axis dropped).
 
-    ``equal``: no lane mismatches and all but a CHANCE of the lanes agree.  ``mismatch``: a channel without a root of a
+    ``equal``: all lanes agree; one that chance leaves incomparable (a divisor that is 0 modulo p) needs another prime.
+    ``mismatch``: a channel without a root of a
     non-residue differs, or the samples do.  ``stubborn``: only channels with such roots could be compared, and they
     differ, which says nothing (sqrt(x)^2 against x): other primes may clear these lanes.  ``incomparable``: no common
     valid channel.  ``clean_fraction``: lanes compared in a channel without such roots.
@@ -45,7 +44,7 @@ def together(agreements: Sequence[Agreement]) -> Agreement:
     incomparable = np.logical_and.reduce([a.incomparable for a in agreements])
     open_lanes = np.logical_and.reduce([a.incomparable | a.stubborn for a in agreements])
     return Agreement(
-        equal=not mismatch.any() and _few(open_lanes),
+        equal=not mismatch.any() and not open_lanes.any(),
         comparable_fraction=max(a.comparable_fraction for a in agreements),
         clean_fraction=max(a.clean_fraction for a in agreements),
         mismatch=mismatch,
@@ -53,10 +52,6 @@ def together(agreements: Sequence[Agreement]) -> Agreement:
         incomparable=incomparable,
         sample_gap=max(a.sample_gap for a in agreements),
     )
-
-
-def _few(lanes: Array) -> bool:
-    return int(lanes.sum()) <= CHANCE * lanes.size
 
 
 def _gap(a: Array, b: Array) -> Array:
@@ -93,7 +88,7 @@ def agree(real: object, out_a: Lanes, out_b: Lanes) -> Agreement:
     agreeing = ~(mismatch | stubborn | incomparable)
     size = max(1, agreeing.size)
     return Agreement(
-        equal=not mismatch.any() and not undefined.any() and _few(~agreeing),
+        equal=bool(agreeing.all()),
         comparable_fraction=float((~incomparable).sum() / size),
         clean_fraction=float(((clean.any(0) | same_tag) & ~undefined).sum() / size),
         mismatch=mismatch,

@@ -36,6 +36,8 @@ PARITY, UNSURE = np.uint16(512), np.uint16(1024)
 SIGNS = PARITY | UNSURE
 #: An integer computed from the values of integer inputs: no mask and no count of one.
 DATA = np.uint16(2048)
+#: Where choices are replaced: stands for a maximum or a minimum of several, whose multiset can be found again.
+MANY = np.uint16(32768)
 NOTHING = np.uint16(0)
 
 _THREADED_FROM = 1 << 17
@@ -141,5 +143,5 @@ def pointwise(fn: Callable[..., Any], *arrays: Array, dtype: Any = np.float64) -
         with np.errstate(all="ignore"):
             out[at] = fn(*(a if a.shape[axis] == 1 else a[at] for a in arrays))
 
-    threads.run_slices(shape[axis], work, 4 * threads.THREADS)
+    threads.run_slices(shape[axis], work, 4 * threads.idle())
     return out

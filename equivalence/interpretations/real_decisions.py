@@ -15,6 +15,7 @@ from equivalence.interpretations.real_cell import (
     BOTH,
     CONCRETE,
     LITERAL,
+    MANY,
     MAX,
     NEGINF,
     NOTHING,
@@ -38,8 +39,23 @@ LARGEST = {
     "f8e4m3fn": 448.0, "f8e5m2": 57344.0, "f8e4m3fnuz": 240.0, "f8e5m2fnuz": 57344.0, "f8e4m3b11fnuz": 30.0,
     "f16": 65504.0, "bf16": 3.3895313892515355e38, "f32": 3.4028234663852886e38,
 }  # fmt: skip
+#: Prime to p - 1 (p = 2q + 1, both large primes), and no root that programs take.
+_POWER = 5
+#: Samples that are equal but for their rounding and for what keeps elements apart (Real.spread).
+_SAME, _BOTH_ZERO = 2.0**-36, 2.0**-28
+
+
+def _equal(a: Array, b: Array) -> Array:
+    return (
+        (a == b)
+        | (np.abs(a - b) <= _SAME * np.maximum(np.abs(a), np.abs(b)))
+        | (np.maximum(np.abs(a), np.abs(b)) < _BOTH_ZERO)
+    )
+
+
 _PREDICATES = {
-    "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
+    "eq": _equal, "ne": lambda a, b: ~_equal(a, b), "lt": np.less, "le": np.less_equal, "gt": np.greater,
+    "ge": np.greater_equal,
 }  # fmt: skip
 
 
@@ -54,6 +70,15 @@ def decided(*cells: Cell) -> Array:
     for x in cells[1:]:
         literal, counted = literal & x.mark, counted & ordinary(x)
     return counted & (literal == 0)
+
+
+def literal_operand(a: Cell, b: Cell) -> Array | None:
+    """The literal that each lane is compared with (NaN: none); None where all lanes have the same or none has one."""
+    found = [x for x in (a, b) if x.sample.size > 1 and x.has(LITERAL)]
+    if len(found) != 1:
+        return None
+    x = found[0]
+    return np.where((x.mark & LITERAL) != 0, x.sample, np.nan)
 
 
 def unliteral(mark: Array, settled: Array) -> Array:
@@ -84,9 +109,11 @@ class Decisions(Functions):
         """The operand that the sample says; where one is NaN, the other."""
         beaten = np.less_equal if kind == "max" else np.greater_equal
         take = ~pointwise(beaten, a.sample, b.sample, dtype=bool)
-        if not self.sites.settled(site, kind):
+        literal = literal_operand(a, b) if lanes and lanes[0].dtype.is_float else None
+        if literal is not None or not self.sites.settled(site, kind):
             right = pointwise(np.less if kind == "max" else np.greater, a.sample, b.sample, dtype=bool)
-            self.sites.record(site, kind, decided(a, b), [take, right], lanes)
+            self.sites.record(site, kind, decided(a, b), [take, right], lanes, literal)
+        self.sites.choice = ("pick", take, ~ordinary(a), ~ordinary(b))
         settled = ((a.mark & b.mark & LITERAL) != 0) | ~ordinary(a) | ~ordinary(b)
         left, right_ = (x.marked(unliteral(x.mark, settled)) for x in (a, b))
         chosen = pick(take, left, right_)
@@ -107,16 +134,31 @@ class Decisions(Functions):
         """
         if self.sites.key(site, kind) not in self.alike:
             return x
-        total, roots, several = nothing(x.mark.ndim), NOTHING, np.zeros((1,) * x.mark.ndim, np.uint8)
+        ones_ = (1,) * x.mark.ndim
+        total, roots, several = nothing(x.mark.ndim), np.full(ones_, NOTHING), np.zeros(ones_, np.uint8)
         for a in operands:
-            term = self.channels.random(f"among {kind}", self.channels.essence(a))[0]
-            total = self.channels.field.v.add(total, np.where(ordinary(a), term, np.uint32(0)))
+            total = self.channels.field.v.add(total, np.where(ordinary(a), self.term(kind, a), np.uint32(0)))
             roots, several = roots | self.channels.essence_roots(a), several + ordinary(a)
-        return self.replaced(f"the {kind}", x, total, roots, several > 1)
+        return self.replaced(kind, x, total, roots, several > 1)
 
-    def replaced(self, text: str, x: Cell, essence: Array, roots: Array, here: Array) -> Cell:
-        v, w = self.channels.random(text, essence)
-        return pick(here, Cell(x.sample, v, w, np.broadcast_to(BOTH | roots, x.mark.shape) | (x.mark & WHOLE)), x)
+    def term(self, kind: str, a: Cell) -> Array:
+        """What an operand adds to the multiset: a random function of it, or the multiset of an extremum of that kind.
+
+        So a maximum of maxima is the maximum of all their operands, block by block or all at once.
+        """
+        term = self.channels.random(f"among {kind}", self.channels.essence(a))[0]
+        if not a.has(MANY):
+            return term
+        total = self.channels.field.v.power(a.v, pow(_POWER, -1, self.channels.prime.p - 1))
+        alike = ((a.mark & MANY) != 0) & (a.w == self.channels.random(f"the {kind}", total)[1])
+        return np.where(alike, total, term)
+
+    def replaced(self, kind: str, x: Cell, total: Array, roots: Array, here: Array) -> Cell:
+        """v is a power of the multiset's sum, from which the sum can be found again; w a random function of it."""
+        v = self.channels.field.v.power(total, _POWER)
+        w = self.channels.random(f"the {kind}", total)[1]
+        mark = np.broadcast_to(BOTH | MANY | roots, x.mark.shape) | (x.mark & (WHOLE | MAX))
+        return pick(here, Cell(x.sample, v, w, mark), x)
 
     def op_max(self, site: Site, out: Lanes, a: Lanes, b: Lanes) -> Planes:
         if out.dtype.is_integer and out.taint != FLOAT_DATA:
@@ -147,8 +189,11 @@ class Decisions(Functions):
         outcome = pointwise(_PREDICATES[site.attrs["pred"]], x.sample, y.sample, dtype=bool)
         if x.sample is y.sample and x.v is y.v:
             return self.truth(outcome, np.ones((1,) * outcome.ndim, bool)).planes()  # is it NaN: never, in scope
-        if not self.sites.settled(site, "cmp"):
-            self.sites.record(site, "cmp", decided(x, y), [outcome, ~outcome], (a, b))
+        literal = literal_operand(x, y) if a.dtype.is_float else None
+        if literal is not None or not self.sites.settled(site, "cmp"):
+            self.sites.record(site, "cmp", decided(x, y), [outcome, ~outcome], (a, b), literal)
+        if self.sites.key(site, "cmp") in self.free:
+            outcome = outcome ^ decided(x, y)
         return self.truth(outcome, self._foregone(x, y)).planes()
 
     @staticmethod
@@ -165,8 +210,11 @@ class Decisions(Functions):
         kind = "select" if c.taint == FLOAT_DATA else "choice"
         if not settled.all() and not self.sites.settled(site, kind):
             self.sites.record(site, kind, condition.alive & ~settled, [take, ~take], (c,))
+        if self.sites.key(site, kind) in self.free and kind == "select":
+            take = take ^ (condition.alive & ~settled)
         x, y = (z.marked(unliteral(z.mark, settled)) for z in (x, y))
         chosen = pick(take, x, y)
+        self.sites.choice = ("pick", take)
         return (self.freed(site, kind, chosen) if kind == "choice" else chosen).planes()
 
     def saturated(self, site: Site, x: Cell, dtype: DType, lanes: Lanes) -> Cell:

@@ -5,7 +5,7 @@ Takes a Real and a way to run the programs once more; changes the Real's records
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from equivalence.evaluator.lanes import Lanes
@@ -18,33 +18,46 @@ if TYPE_CHECKING:
 MOST = 12
 
 
-def dismiss(real: Real, run: Callable[[], Sequence[Lanes]]) -> set[str]:
+def dismiss(real: Real, *runs: Callable[[], Sequence[Lanes]]) -> set[str]:
     """Frees the unseen choices; those that leave every output as it was need not be seen.  Returns their keys.
 
-    ``run`` evaluates both programs under ``real`` on the same inputs and gives all outputs (setting ``sites.side``).
-    An output that stays the same under an arbitrary value of the choice does not depend on it, as in Schwartz-Zippel.
+    Comparisons and selections are freed one at a time, by taking the other outcome everywhere.
+
+    Each of ``runs`` evaluates both programs under ``real``, always on the same inputs, and gives all outputs (setting
+    ``sites.side``).  An output that stays the same under an arbitrary value of the choice does not depend on it, as in
+    Schwartz-Zippel; it must stay the same in all runs, since a guard may hide the choice in some.
     """
-    open_keys = {key for key, *_ in real.unseen() if real.sites[key].chooses}
-    if not open_keys:
-        return set()
-    before = [cell(x) for x in run()]
-    gone = _unmoved(real, run, before, open_keys)
-    if not gone:
-        single = sorted(open_keys)[:MOST]
-        gone = {key for key in single if _unmoved(real, run, before, {key})}
-    for key in gone:
-        real.sites[key].possible = 0
+    choices, decisions = real.sites.open_sites(), real.sites.open_sites("cmp", "select")
+    trial = _Trial(real, runs)
+    gone = trial.unmoved(choices)
+    for key in sorted((choices | decisions) - gone)[:MOST]:
+        gone |= trial.unmoved({key})
+    real.sites.dismiss(gone)
     return gone
 
 
-def _unmoved(real: Real, run: Callable[[], Sequence[Lanes]], before: Sequence[Cell], keys: Iterable[str]) -> set[str]:
-    """``keys`` if freeing them moves no output, else nothing."""
-    real.free = set(keys)
-    try:
-        after = [cell(x) for x in run()]
-    finally:
-        real.free = set()
-    return set(keys) if all(_same(a, b) for a, b in zip(before, after, strict=True)) else set()
+class _Trial:
+    """The outputs of each run as they are, computed once."""
+
+    def __init__(self, real: Real, runs: Sequence[Callable[[], Sequence[Lanes]]]) -> None:
+        self.real, self.runs = real, runs
+        self.before: dict[int, list[Cell]] = {}
+
+    def unmoved(self, keys: set[str]) -> set[str]:
+        """``keys`` if freeing them moves no output of any run, else nothing."""
+        if not keys:
+            return set()
+        for number, run in enumerate(self.runs):
+            if number not in self.before:
+                self.before[number] = [cell(x) for x in run()]
+            self.real.free = set(keys)
+            try:
+                after = [cell(x) for x in run()]
+            finally:
+                self.real.free = set()
+            if not all(_same(a, b) for a, b in zip(self.before[number], after, strict=True)):
+                return set()
+        return set(keys)
 
 
 def _same(a: Cell, b: Cell) -> bool:

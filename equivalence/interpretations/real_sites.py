@@ -1,12 +1,15 @@
 """Decision sites of `real`: which outcomes of every comparison, choice and extremum were seen (SEMANTICS §5).
 
-Takes masks of outcomes; gives SiteRecords and what is missing.  Must not know fields.
+Takes masks of outcomes; gives SiteRecords and what is missing.  While ``traced``, an outcome is only seen once it has
+reached an output or steered control (real_reached); else where it occurs.  Must not know fields.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Container, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -24,57 +27,175 @@ OUTCOMES: dict[str, tuple[str, ...]] = {
     "choice": ("the first integer is taken", "the second integer is taken"),  # by a condition on integers
     "abs": ("a negative operand", "a positive operand"),
     "saturation": ("in range", "above the range", "below the range"),
-    "extremum": ("the first lane wins", "the last lane wins", "an inner lane wins", "a literal lane wins"),
-    "sort": ("the first lane moves", "the last lane moves"),
-}
+    "extremum": ("the first lane wins", "the last lane wins", "an inner lane wins", "a literal lane wins",
+                 "each lane wins"),
+    "sort": ("the first lane moves", "the last lane moves", "each lane comes first", "each lane comes last"),
+}  # fmt: skip
+#: Outcomes that all lanes along the axis must have had, one or another time, by kind of site.
+EVERY = {"extremum": (16,), "sort": (4, 8)}
+#: Literal operands of one operation that are told apart; a clamp in one lane is not seen by a clamp in another one.
+MOST_CLASSES = 16
 
 
 @dataclass(slots=True)
 class SiteRecord:
-    """``seen``: a bit for each outcome of OUTCOMES[kind]; ``possible``: those that can happen at all."""
+    """``seen``: a bit for each outcome of OUTCOMES[kind]; ``possible``: those that can happen at all.
+
+    ``turns``: (outcome, visit in a run) -> the lanes along the axis that take part, and those that had the outcome.
+    """
 
     kind: str
     span: Span = UNKNOWN_SPAN
     seen: int = 0
     possible: int = 0
+    key: str = ""  # of the site, for all literal operands
+    turns: dict[tuple[int, int], tuple[Array, Array]] = field(default_factory=dict)
 
     @property
     def chooses(self) -> bool:
         """Whether the site chooses a value, which ``free`` can replace by an arbitrary one."""
         return self.kind in ("max", "min", "abs", "extremum", "choice")
 
+    @property
+    def happened(self) -> int:
+        """``seen``, and the outcomes that every lane has had."""
+        total = self.seen
+        for bit in EVERY.get(self.kind, ()):
+            turns = [t for (outcome, _), t in self.turns.items() if outcome == bit]
+            total |= bit if all(bool((had | ~takes).all()) for takes, had in turns) else 0
+        return total
+
     def missing(self) -> list[str]:
-        return [what for k, what in enumerate(OUTCOMES[self.kind]) if self.possible & ~self.seen & 1 << k]
+        open_outcomes = self.possible & ~self.happened
+        return [what for k, what in enumerate(OUTCOMES[self.kind]) if open_outcomes & 1 << k]
+
+    def turn(self, outcome: int, visit: int, takes: Array, had: Array) -> None:
+        """Lanes that take part and lanes that had the outcome, in one visit."""
+        if (outcome, visit) in self.turns:
+            before = self.turns[outcome, visit]
+            takes, had = before[0] | takes, before[1] | had
+        self.possible |= outcome
+        self.turns[outcome, visit] = takes, had
 
 
 class Sites(dict[str, SiteRecord]):
-    """Records by "side|site key|kind|span".  ``side`` is set by whoever runs two programs."""
+    """Records by "side|site key|kind|span".  ``side`` is set by whoever runs two programs, before each run.
 
-    side: str = ""
+    ``off``: nothing is recorded.  ``fresh`` and ``choice`` are what the last operation decided, for real_reached.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.off = self.traced = False
+        self.fresh: list[tuple[int, Array]] = []
+        self.choice: tuple[Any, ...] | None = None
+        self._side = ""
+        self._bits: dict[str, dict[tuple[str, int], int]] = {}
+        self._visits: Counter[str] = Counter()
+
+    @property
+    def side(self) -> str:
+        return self._side
+
+    @side.setter
+    def side(self, side: str) -> None:
+        self._side = side
+        self._visits.clear()
 
     def key(self, site: Site, kind: str) -> str:
         return f"{self.side}|{site.key}|{kind}|{site.span}"
 
     def settled(self, site: Site, kind: str) -> bool:
         """Whether nothing more can be learned at this site."""
+        if self.off:
+            return True
         record = self.get(self.key(site, kind))
-        return record is not None and record.seen == (1 << len(OUTCOMES[kind])) - 1
+        return record is not None and not record.turns and record.seen == (1 << len(OUTCOMES[kind])) - 1
 
-    def record(self, site: Site, kind: str, counted: Array, outcomes: Sequence[Array], lanes: Sequence[Lanes]) -> None:
-        """Notes which ``outcomes`` occur on ``counted`` lanes of running instances whose operands are defined."""
+    def record(
+        self,
+        site: Site,
+        kind: str,
+        counted: Array,
+        outcomes: Sequence[Array],
+        lanes: Sequence[Lanes],
+        literal: Array | None = None,
+    ) -> None:
+        """Notes which ``outcomes`` occur on ``counted`` lanes of running instances whose operands are defined.
+
+        ``literal``: the literal operand of each lane (NaN: none), where lanes have different ones.
+        """
+        if self.off:
+            return
         counted = self.running(site, counted, lanes)
         if not counted.any():
             return
-        record = self.note(site, kind, (1 << len(outcomes)) - 1)
-        for k, outcome in enumerate(outcomes):
-            if not record.seen >> k & 1 and (outcome & counted).any():
-                record.seen |= 1 << k
+        for label, within in self._classes(literal):
+            here = counted & within
+            if here.any():
+                masks = [outcome & here for outcome in outcomes]
+                self.note(site, kind, (1 << len(outcomes)) - 1, masks, label)
 
-    def note(self, site: Site, kind: str, possible: int, seen: int = 0) -> SiteRecord:
-        record = self.setdefault(self.key(site, kind), SiteRecord(kind, site.span))
+    @staticmethod
+    def _classes(literal: Array | None) -> list[tuple[str, Array]]:
+        if literal is None:
+            return [("", np.ones((), bool))]
+        values = np.unique(literal[~np.isnan(literal)])
+        alone = values[:MOST_CLASSES]
+        classes = [(f"|{value:.9g}", literal == value) for value in alone]
+        rest = ~np.isin(literal, alone)
+        return [*classes, ("", rest)] if rest.any() else classes
+
+    def note(self, site: Site, kind: str, possible: int, masks: Sequence[Array], label: str = "") -> SiteRecord:
+        """Outcomes that are possible, and the lanes of the result that have each."""
+        key = self.key(site, kind) + label
+        record = self.setdefault(key, SiteRecord(kind, site.span, key=self.key(site, kind)))
         record.possible |= possible
-        record.seen |= seen
+        for k, mask in enumerate(masks):
+            if record.seen >> k & 1 or not mask.any():
+                continue
+            if self.traced:
+                self.fresh.append((self._bit(key, k), mask))
+            else:
+                record.seen |= 1 << k
         return record
+
+    def visit(self, site: Site, kind: str) -> int:
+        """How often this run has come to the site before."""
+        key = self.key(site, kind)
+        self._visits[key] += 1
+        return self._visits[key] - 1
+
+    # -- what reaches an output ----------------------------------------------------------------------------------
+
+    def _bit(self, key: str, k: int) -> int:
+        bits = self._bits.setdefault(self.side, {})
+        return bits.setdefault((key, k), len(bits))
+
+    def trace(self) -> None:
+        """From now on an outcome must reach an output; what merely occurred is forgotten."""
+        self.traced = True
+        for record in self.values():
+            record.seen = 0
+
+    def outcomes(self) -> int:
+        """Outcomes that can happen on one side, at most."""
+        sides = Counter[str]()
+        for key, record in self.items():
+            sides[key.split("|", 1)[0]] += record.possible.bit_count()
+        return max(sides.values(), default=0)
+
+    def take(self) -> tuple[list[tuple[int, Array]], tuple[Any, ...] | None]:
+        """What the last operation decided, once."""
+        fresh, choice = self.fresh, self.choice
+        self.fresh, self.choice = [], None
+        return fresh, choice
+
+    def reach(self, words: Sequence[int]) -> None:
+        """Marks as seen the outcomes of the current side whose bit is set in ``words`` of 64 bits."""
+        for (key, k), bit in self._bits.get(self.side, {}).items():
+            if bit // 64 < len(words) and words[bit // 64] >> bit % 64 & 1:
+                self[key].seen |= 1 << k
 
     @staticmethod
     def running(site: Site, counted: Array, lanes: Sequence[Lanes]) -> Array:
@@ -86,6 +207,17 @@ class Sites(dict[str, SiteRecord]):
             active = site.active.reshape(-1, *([1] * (counted.ndim - 1)))
             counted = counted & active if active.any() else np.zeros((1,) * counted.ndim, bool)
         return counted
+
+    def dismiss(self, keys: Container[str]) -> None:
+        """No unseen outcome of these sites matters."""
+        for record in self.values():
+            if record.key in keys:
+                record.possible = 0
+
+    def open_sites(self, *kinds: str) -> set[str]:
+        """Sites of these kinds (without any: those that choose a value) with an outcome that never happened."""
+        wanted = (r for r in self.values() if (r.kind in kinds if kinds else r.chooses))
+        return {record.key for record in wanted if record.missing()}
 
     def unseen(self) -> list[tuple[str, str, Span]]:
         """(site key, outcome, where) of everything that never happened."""

@@ -179,6 +179,11 @@ def _is_flag(values: np.ndarray) -> bool:
     return values.size > FEW and np.unique(values.reshape(-1)[:64]).size <= FEW
 
 
+def unflagged(given: Mapping[str, np.ndarray]) -> set[str]:
+    """Float inputs that are no flags: whose elements may stand for any number."""
+    return {name for name, x in given.items() if is_float(x) and not _is_flag(x.astype(np.float64))}
+
+
 def into_domain(made: np.ndarray, given: np.ndarray) -> np.ndarray:
     """``made`` moved into the domain that ``given`` suggests."""
     if not given.size:

@@ -12,10 +12,12 @@ from equivalence.evaluator import Lanes
 from equivalence.evaluator.lanes import INTEGER_DATA
 from equivalence.fields.primes import choose
 from equivalence.interpretations.depends import Depends
-from equivalence.interpretations.real import Real, agree, dismiss, prepare, together
+from equivalence.interpretations.real import Real, agree, prepare, together
 from equivalence.interpretations.real_cell import DATA, cell
+from equivalence.interpretations.real_reach import Reached
 from equivalence.judge import inputs
 from equivalence.judge.runs import Pair, PairRun
+from equivalence.judge.steering import Steering
 from equivalence.verdicts import Check
 from lowering.errors import Span
 
@@ -38,6 +40,9 @@ def run(judge: Judge) -> None:
             judge.checks.append(Check("real function", None, "not every set of shapes was run: out of time"))
             break
         reals = [_prepared(judge, pair, number + k * DRAW, primes[k % PRIMES]) for k in range(MOST_DRAWS)]
+        for real in reals:
+            real.sites, real.spread = reals[0].sites, inputs.unflagged(pair.inputs)
+        reals[0].sites.off = pair is not smallest
         _compare(judge, pair, reals, pair.inputs, PRIMES if pair is smallest else 1)
         if pair is smallest:
             judge.real.unseen = _steer(judge, pair, reals)
@@ -55,7 +60,13 @@ def _evaluate(judge: Judge, pair: Pair, real: Real, arrays: inputs.Arrays) -> Pa
     outcomes = []
     for side, program in (("A", pair.a), ("B", pair.b)):
         real.sites.side = side
-        outcomes.append(judge.runner.one(program, [real, Depends()], arrays))
+        reached = [Reached(real.sites)] if real.sites.traced and real.unseen() else []
+        outcome = judge.runner.one(program, [real, Depends(marks=False), *reached], arrays)
+        for each in reached:
+            each.collect(outcome.outputs.values())
+        outcomes.append(outcome)
+    if not real.sites.traced:
+        real.sites.trace()
     return PairRun(pair, dict(arrays), outcomes[0], outcomes[1])
 
 
@@ -107,47 +118,22 @@ def _under(judge: Judge, pair: Pair, reals: list[Real], arrays: inputs.Arrays, l
     return [whole.equal for whole in wholes]
 
 
-def _share(judge: Judge, pair: Pair, reals: list[Real]) -> None:
-    """Dismisses the choices that both sides make alike: those with an unseen outcome alone, or all of them together."""
-    choices = reals[0].choices()
-    missing = {key for key, *_ in reals[0].unseen()} & choices
-    if not missing:
-        return
-    for keys in (missing, choices):
-        if _alike_whatever_is_chosen(judge, pair, reals, keys):
-            reals[0].dismiss_choices(keys)
-            break
-
-
-def _alike_whatever_is_chosen(judge: Judge, pair: Pair, reals: list[Real], keys: set[str]) -> bool:
-    """Whether the two sides agree when every extremum is an arbitrary function of its operands, the same on both.
-
-    So the clamp that both apply to one value, which no input reaches, need not be seen both ways.
-    """
-    for real in reals:
-        real.alike = keys
-    try:
-        return all(_equal(judge, pair, reals, pair.inputs, PRIMES))
-    finally:
-        for real in reals:
-            real.alike = set()
-
-
 def _steer(judge: Judge, pair: Pair, reals: list[Real]) -> list[tuple[Span, str]]:
-    """Derived inputs until nothing is unseen; then the choices that move no output are dismissed."""
-    real = reals[0]
-    if pair.size <= MOST_LANES:
-        for _, arrays in inputs.sets(pair.inputs, judge.options.seed, inputs.STEERING):
-            if not real.unseen() or judge.late():
-                break
-            _compare(judge, pair, reals, arrays)
+    """What no derived input has shown, the sites that do not matter left out."""
 
-    def outputs() -> list[Lanes]:
+    def compare(name: str, arrays: inputs.Arrays) -> None:
+        before = [e.real_mismatch for e in judge.evidence]
+        _compare(judge, pair, reals, arrays)
+        if before != [e.real_mismatch for e in judge.evidence]:
+            judge.test_more(pair, name, arrays)
+
+    def agree_on(arrays: inputs.Arrays, fully: bool) -> bool:
+        return all(_equal(judge, pair, reals, arrays, PRIMES if fully else 1))
+
+    def outputs(arrays: inputs.Arrays) -> list[Lanes]:
         """Those that a choice can move: an index has no planes."""
-        done = _evaluate(judge, pair, real, pair.inputs)
+        done = _evaluate(judge, pair, reals[0], arrays)
         return [lanes for _, a, b in done.outputs() for lanes in (a, b) if lanes.planes is not None]
 
-    if real.unseen():
-        dismiss(real, outputs)
-    _share(judge, pair, reals)
-    return [(span, outcome) for _, outcome, span in real.unseen()]
+    steering = Steering(reals, pair.inputs, judge.options.seed, compare, agree_on, outputs, judge.late)
+    return steering.run(derived=pair.size <= MOST_LANES)
