@@ -110,7 +110,7 @@ def captured_trace(trace: JaxTrace, arguments: dict[str, Any]) -> Captured:
     return Captured(
         kir=print_program(program),
         inputs={
-            spec.name: values.get(spec.name, _cotangent(spec.shape, spec.dtype, i))
+            spec.name: values[spec.name] if spec.name in values else _cotangent(spec.shape, spec.dtype, i)
             for i, spec in enumerate(trace.inputs)
         },
         outputs=[(spec.name, spec.dtype, spec.shape) for spec in trace.outputs],

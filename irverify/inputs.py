@@ -156,7 +156,7 @@ def generate(spec: Any, bindings: Bindings, seed: tuple[int, ...]) -> Any:
     values = _draw(spec, spec.shape(bindings), bindings, rng)
     if "sorted" in spec.traits:
         values = np.sort(values, axis=-1)
-    return _laid_out(values.astype(dtype_named(spec.dtype)), spec.traits)
+    return _laid_out(values.astype(dtype_named(spec.dtype), copy=False), spec.traits)
 
 
 def _draw(spec: ArraySpec, shape: tuple[int, ...], bindings: Bindings, rng: np.random.Generator) -> np.ndarray:
@@ -165,7 +165,7 @@ def _draw(spec: ArraySpec, shape: tuple[int, ...], bindings: Bindings, rng: np.r
     if spec.dtype == "bool":
         return rng.integers(0, 2, shape).astype(bool)
     if spec.low is None:
-        return rng.standard_normal(shape)
+        return rng.standard_normal(shape, np.float64 if spec.dtype == "float64" else np.float32)
     low, high = _bound(spec.low, bindings), _bound(spec.high, bindings)
     if not low < high:
         raise UsageError(f"the range [{low},{high}) of an input is empty; write [LOW,HIGH) with LOW below HIGH")

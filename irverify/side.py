@@ -6,8 +6,10 @@ leading side decides which shapes exist: the given one, then those it can be cap
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -17,6 +19,7 @@ from irverify import layouts, leading, loading, shapes
 from irverify._capture import Adapter, Captured, CaptureOptions, load_adapter
 from irverify.exchange import Exchange
 from irverify.failures import describe
+from irverify.inputs import parse_arguments
 from irverify.job import Job
 from lowering.capture.jax_trace import UNCOVERED
 from lowering.errors import UsageError
@@ -40,8 +43,11 @@ class SideRun:
     costs: dict[int, tuple[int, float]] = field(default_factory=dict)  # by variant: input elements, seconds of capture
 
     def run(self) -> None:
+        begun = threading.Thread(target=self._announce_early, daemon=True)
+        begun.start()
         with self.adapter.session():
             self._load()
+            begun.join()
             if self.job.is_leader:
                 self._lead()
             else:
@@ -61,7 +67,8 @@ class SideRun:
     def _lead(self) -> None:
         given = self._given_values()
         recipe = leading.recipe(self.job, self.module, given, self.adapter.call_under_seed, self.adapter.data_of)
-        self._announce(0, GIVEN, recipe, recipe.plan.given)
+        if not self.exchange.has("v0"):
+            self._announce(0, GIVEN, recipe, recipe.plan.given)
         self._do(0, GIVEN, must_work=True)
         count = 1
         for label, sizes in recipe.plan.tries:
@@ -71,6 +78,15 @@ class SideRun:
         count += self._try_split(count, recipe)
         self._choose_for_layouts()
         self.exchange.publish("end", {"count": count, "note": recipe.note})
+
+    def _announce_early(self) -> None:
+        """Inputs that follow from specs alone are drawn while the file is still being imported."""
+        if not self.job.is_leader or self.job.specs is None or self.job.init_from:
+            return
+        with suppress(UsageError):  # a wrong spec: leading runs into it again, where it is shown
+            recipe = leading.from_specs(self.job, parse_arguments(self.job.specs))
+            variant = {"label": GIVEN, "arguments": recipe.make(recipe.plan.given), "sizes": {}, "init": None}
+            self.exchange.publish("v0", variant)
 
     def _given_values(self) -> Any:
         """Arrays that the Python API was given; they are published by the parent before the workers start."""
