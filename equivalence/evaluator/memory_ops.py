@@ -34,6 +34,8 @@ def read(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]:
 
 @handles("write")
 def write(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]:
+    if 0 in x[1].shape:
+        return []
     buffer = m.memory.at(int(any_value(x[0])), op.span)
     whole = x[1].data.size and int(np.prod(x[1].shape)) * x[1].dtype.nbytes == buffer.nbytes
     if whole and buffer.cells is not None and buffer.cells.dtype is not x[1].dtype:

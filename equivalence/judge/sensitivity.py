@@ -43,6 +43,9 @@ def findings(
 ) -> list[Finding]:
     """A bound beyond the tolerance, blamed on narrow arithmetic where there is any, else on the order."""
     amount, limit = spread(lanes), allowed(lanes.dtype.name, tolerance)
+    if not np.isfinite(amount):
+        lanes = _defined(lanes)
+        amount = spread(lanes)
     if tolerance is not None:
         amount = _beyond(lanes, tolerance)
         limit = 1.0
@@ -56,6 +59,14 @@ def findings(
     return [
         Finding("order-sensitive", f"{said}: the order of its accumulation decides digits that matter", None, "error")
     ]
+
+
+def _defined(lanes: Lanes) -> Lanes:
+    """Without the bounds of undefined values, which are infinite: these are a matter of their own."""
+    expected = plane(lanes, "expected")
+    lost = ~np.isfinite(expected) & (plane(lanes, "poison") != 0)
+    planes = {**(lanes.planes or {}), "expected": np.where(lost, 0.0, expected)[None]}
+    return lanes.replace(planes=planes) if lost.any() else lanes
 
 
 def _beyond(lanes: Lanes, tolerance: tuple[float, float]) -> float:

@@ -39,11 +39,21 @@ def enter_outputs(recorder: Recorder, result: Any) -> dict[str, torch.Tensor]:
         name = f"out{index}"
         if isinstance(value, torch.Tensor):
             outputs[name] = value
+            note_alias(recorder, name, _inner(value))
         else:
             recorder.note(f"{name} is a Python number: the value that the host read in this run")
             value = tensor_of(np.asarray(value))
         recorder.trace.outputs.append((name, recorder.ref(_inner(value))))
     return outputs
+
+
+def note_alias(recorder: Recorder, name: str, tensor: torch.Tensor) -> None:
+    """Values do not tell a result from a view of an argument: who writes to one of them later changes the other."""
+    if recorder.knows(tensor):
+        storage = recorder.ref(tensor).storage
+        owner = next((argument for argument, ref in recorder.trace.inputs if ref.storage == storage), None)
+        if owner is not None:
+            recorder.note(f"{name} shares the memory of the argument {owner}")
 
 
 def enter_gradients(

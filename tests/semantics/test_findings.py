@@ -117,3 +117,30 @@ def test_a_write_out_of_bounds_on_any_side_is_an_error(a: int, b: int, atomic: b
     assert exit_code_of(report) != 0
     assert {finding.severity for finding in of(report, "out-of-bounds")} == {"error"}
     assert not of(judged(stores(8, atomic), stores(8, atomic), "f32[8]"), "out-of-bounds")
+
+
+# -- order-sensitive ---------------------------------------------------------------------------------------------
+
+
+def half(filled: bool) -> Program:
+    """Half of the output written, the rest undefined or the same again."""
+
+    def body(k, x, out):
+        lanes = k.lanes(8)
+        k.store(out, lanes, k.load(x, lanes), *([] if filled else [k.cmp("lt", lanes, 4)]))
+
+    return launched(body, "f32[8]", out="f32[8]")
+
+
+def test_an_undefined_value_is_not_blamed_on_an_order() -> None:
+    report = judged(half(False), half(True), "f32[8]")
+    assert report.verdict.level is Level.DIFFERENT
+    assert not of(report, "order-sensitive") and not of(report, "precision-lost")
+
+
+def test_a_short_accumulator_is() -> None:
+    def narrow(k, x):
+        return k.cast(k.sum(k.cast(x, "bf16")), "f32")
+
+    report = judged(narrow, narrow, "f32[4096]")
+    assert of(report, "order-sensitive") or of(report, "precision-lost")
