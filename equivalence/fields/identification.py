@@ -7,7 +7,7 @@ a third; where these rules leave a choice, the coarser constants stay distinct. 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
@@ -16,6 +16,7 @@ from math import isfinite
 from equivalence.fields.formats import FORMATS, finer
 from equivalence.fields.forms import Form, exact
 from equivalence.fields.recognition import recognise
+from equivalence.fields.relations import related
 
 Constant = tuple[str, float]
 
@@ -101,7 +102,7 @@ def _merged_in_one_dtype(groups: list[list[Constant]]) -> set[Form]:
     return clash
 
 
-def identify(constants_a: Iterable[Constant], constants_b: Iterable[Constant]) -> Identification:
+def identify(constants_a: Collection[Constant], constants_b: Collection[Constant]) -> Identification:
     """One meaning for each finite constant of both programs; see the module's rules."""
     finite = sorted({c for c in [*constants_a, *constants_b] if isfinite(c[1])})
     groups = _groups(finite)
@@ -110,7 +111,12 @@ def identify(constants_a: Iterable[Constant], constants_b: Iterable[Constant]) -
     meaning = {
         c: exact(group[-1][1]) if _meaning(group) in clash else _meaning(group) for group in groups for c in group
     }
-    return Identification(representative, meaning, tuple(_words(groups, meaning)))
+    sides = [{c for c in side if isfinite(c[1])} for side in (constants_a, constants_b)]
+    alone = [sorted(side - other) for side, other in (sides, sides[::-1])]
+    single = {group[0] for group in groups if len(group) == 1}
+    known = {c: meaning[c] for c in finite if recognise(c[1], c[0]) is not None or c not in single}
+    also, said = related(*alone, known)
+    return Identification(representative, {**meaning, **also}, (*_words(groups, meaning), *said))
 
 
 def _words(groups: list[list[Constant]], meaning: dict[Constant, Form]) -> Iterable[str]:

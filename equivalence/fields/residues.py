@@ -142,7 +142,7 @@ class Modulus:
         """Product of centred rows and limbs, K in chunks added mod m."""
         total: Residues | None = None
         for ks in threads.blocks(a.shape[-1], K_CHUNK):
-            low, high = (np.ascontiguousarray(np.matmul(a[..., ks], limb[..., ks, :])) for limb in b)
+            low, high = (threads.product(a[..., ks], limb[..., ks, :]) for limb in b)
             piece = np.empty(low.shape, np.uint32)
             threads.over(low.size, loops.recombine, *self.barrett, low.reshape(-1), high.reshape(-1), piece.reshape(-1))
             total = piece if total is None else self.add(total, piece)

@@ -122,6 +122,12 @@ def matmul(a: NDArray[Any], b: NDArray[Any], out: NDArray[Any]) -> NDArray[Any]:
     return out
 
 
+def product(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
+    """a @ b as a new array; batch axes broadcast."""
+    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    return matmul(a, b, np.empty((*batch, a.shape[-2], b.shape[-1]), np.result_type(a, b)))
+
+
 def flat(a: NDArray[Any], shape: tuple[int, ...]) -> tuple[NDArray[Any], int]:
     """(contiguous 1-D operand, stride): one element with stride 0 where `a` is a scalar or a broadcast one."""
     if a.size == 1:

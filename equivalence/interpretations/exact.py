@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from equivalence.evaluator.lanes import Lanes, Planes
+from equivalence.evaluator.lanes import NONE, Lanes, Planes
 from equivalence.fields import mersenne as ring
 from equivalence.fields.mersenne import MASK
 from equivalence.interpretations.base import Site, tag
@@ -82,21 +82,30 @@ class Exact(Hashed):
             return self.generic(site, out, a, b, symmetric=True)
         if site.attrs["rounding"] in ("rtp", "rtn"):  # directed: -(a * b) is not (-a) * b
             return self.generic(site, out, a, b, text=f"mul {site.attrs['rounding']}", symmetric=True)
+        for factor, other in ((a, b), (b, a)):
+            if factor.data.size == 1 and other.literal == NONE:
+                scaled = self._times_literal(out, factor, other, None)
+                if scaled is not None:
+                    return self.give(scaled)
         text = f"mul:{out.dtype} {site.attrs['rounding']}"
         words = self.mixer.mix_signed(tag(text), self.word(a), self.word(b), symmetric=True)
         words = self._times_literal(out, a, b, self._times_literal(out, b, a, words))
         return self.settle(site, out, (a, b), words)
 
-    def _times_literal(self, out: Lanes, factor: Lanes, other: Lanes, words: Words) -> Words:
-        """Multiplication by a literal +-2^k scales the word."""
+    def _times_literal(self, out: Lanes, factor: Lanes, other: Lanes, words: Words | None) -> Words | None:
+        """Multiplication by a literal +-2^k scales the word; without ``words`` only where all lanes are scaled."""
         power = self.power_of_two(factor)
         if power is None:
             return words
         mask, exponent = power
         mask = mask & self.scales_exactly(out, other, exponent)
+        if words is None and not mask.all():
+            return None
         scaled = self.scaled(self.word(other), exponent)
-        scaled = np.where(np.signbit(as_float(factor.data)), ring.neg(scaled), scaled)
-        return self.replace(words, mask, scaled)
+        negative = np.signbit(as_float(factor.data))
+        if negative.any():
+            scaled = np.where(negative, ring.neg(scaled), scaled)
+        return scaled if words is None else self.replace(words, mask, scaled)
 
     def op_div(self, site: Site, out: Lanes, a: Lanes, b: Lanes) -> Planes:
         if not out.dtype.is_float:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from equivalence.evaluator.lanes import ALL, NONE, Lanes, Planes
+from equivalence.fields import faces
 from equivalence.fields import mersenne as ring
 from equivalence.fields.mersenne import MASK, Mixer
 from equivalence.interpretations.base import Interpretation, Site, tag
@@ -125,10 +126,9 @@ class Hashed(Interpretation):
     @staticmethod
     def where_literal(lanes: Lanes, words: Words) -> np.ndarray | None:
         """Mask of literal lanes, or None when there are none."""
-        if lanes.literal == NONE:
+        if lanes.literal == NONE or not faces.any_set(words, LITERAL):
             return None
-        mask = (words & LITERAL) != 0
-        return mask if mask.any() else None
+        return (words & LITERAL) != 0
 
     def literal_is(self, lanes: Lanes, value: float) -> np.ndarray | None:
         """Mask of lanes that are the literal ``value``, or None."""
@@ -141,6 +141,8 @@ class Hashed(Interpretation):
     def settle(self, site: Site, out: Lanes, args: Sequence[Lanes], words: Words) -> Planes:
         """Folds lanes all of whose operands are literals; ``words`` is right for the others."""
         if not self.foldable(site, out) or any(a.literal == NONE for a in args):
+            return self.give(words)
+        if not all(faces.any_set(self.word(a), LITERAL) for a in args):
             return self.give(words)
         mask: np.ndarray | None = None
         for a in args:
@@ -180,9 +182,14 @@ class Hashed(Interpretation):
     @staticmethod
     def scales_exactly(out: Lanes, other: Lanes, exponent: np.ndarray) -> np.ndarray:
         """Where this run's data show no underflow or overflow of ``other`` times a power of two."""
-        size, given = np.abs(as_float(out.data)), as_float(other.data)
+        if not exponent.any():
+            return np.ones((1,) * out.data.ndim, bool)
+        size, given = (x if x.dtype.kind == "f" and x.itemsize > 2 else as_float(x) for x in (out.data, other.data))
+        size = np.abs(size)
         fmt = format_of(out.dtype.name)
-        normal = (size >= 2.0**fmt.emin) & (size <= fmt.max)
+        normal = (size >= size.dtype.type(2.0**fmt.emin)) & (size <= size.dtype.type(fmt.max))
+        if normal.all():
+            return normal
         return normal | (given == 0) | ~np.isfinite(given) | (exponent == 0)
 
     def power_of_two(self, lanes: Lanes) -> tuple[np.ndarray, np.ndarray] | None:

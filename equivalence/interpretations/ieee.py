@@ -213,8 +213,7 @@ def rounded_operand(x: Array, dt: DType, precision: str) -> Array:
 
 def product(a: Array, b: Array) -> Array:
     """a @ b in f64."""
-    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-    return threads.matmul(a, b, np.empty((*batch, a.shape[-2], b.shape[-1])))
+    return threads.product(a, b)
 
 
 def dot(attrs: dict[str, Any], out: DType, a: Lanes, b: Lanes, acc: Lanes | None) -> Array:

@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 
 from equivalence.evaluator.lanes import NONE, SOME, Lanes, Planes
+from equivalence.fields import faces
 from equivalence.fields import mersenne as ring
 from equivalence.fields.mersenne import MASK
 from equivalence.interpretations.base import Site, tag
 from equivalence.interpretations.exact import lossless
 from equivalence.interpretations.hashed import LITERAL, Hashed, Words, as_float
 
-KIND = np.uint64(3 << 62)
+KIND = faces.KIND
 SUM, MAX, MIN = np.uint64(1 << 62), np.uint64(2 << 62), np.uint64(3 << 62)
 _MULTISET = {"add": SUM, "max": MAX, "min": MIN}
 _COMBINE = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum,
@@ -65,16 +66,17 @@ class Reassociated(Hashed):
 
     def face(self, kind: str, lanes: Lanes, out: Lanes) -> Words:
         """The operand's contribution to a multiset: its own terms, or itself times the key; literal neutrals are 0."""
-        words, mark = self.word(lanes), _MULTISET[kind]
-        kinds = words & KIND
-        foreign = (kinds != 0) & (kinds != mark)
-        if foreign.any():  # a sum inside a maximum is one term: unclosed, max(a+b, c+d) would be max(a+c, b+d)
-            words = np.where(foreign, self.mix("face of another kind", words, _mark(words)), words)
-        scaled = ring.mul(words, self.term_key(kind, out))
-        is_face = kinds == mark
-        contribution = np.where(is_face, words & MASK, scaled) if is_face.any() else scaled
+        words, mark = self._own_kind(self.word(lanes), _MULTISET[kind]), _MULTISET[kind]
+        contribution = faces.contributions(words, self.term_key(kind, out), mark)
         neutral = self._neutral(kind, lanes)
         return contribution if neutral is None else np.where(neutral, np.uint64(0), contribution)
+
+    def _own_kind(self, words: Words, mark: np.uint64) -> Words:
+        """A sum inside a maximum is one term: unclosed, max(a+b, c+d) would be max(a+c, b+d)."""
+        if not faces.any_foreign(words, mark):
+            return words
+        kinds = words & KIND
+        return np.where((kinds != 0) & (kinds != mark), self.mix("face of another kind", words, _mark(words)), words)
 
     def _neutral(self, kind: str, lanes: Lanes) -> np.ndarray | None:
         value = {"add": 0.0, "max": float("-inf"), "min": float("inf")}[kind]
@@ -85,7 +87,9 @@ class Reassociated(Hashed):
 
     def accumulate(self, kind: str, site: Site, out: Lanes, a: Lanes, b: Lanes) -> Planes:
         """a (+|max|min) b as multisets; next to a neutral literal the other operand stays what it is."""
-        words = ring.add(self.face(kind, a, out), self.face(kind, b, out)) | _MULTISET[kind]
+        mark = _MULTISET[kind]
+        terms = [self._own_kind(self.word(x), mark) for x in (a, b)]
+        words = faces.accumulated(*terms, self.term_key(kind, out), mark)
         for mine, other in ((a, b), (b, a)):
             words = self.replace(words, self._neutral(kind, mine), self.word(other))
         for mine in (a, b):
@@ -166,6 +170,9 @@ class Reassociated(Hashed):
     def op_mul(self, site: Site, out: Lanes, a: Lanes, b: Lanes) -> Planes:
         if not out.dtype.is_float:
             return self.generic(site, out, a, b, symmetric=True)
+        scaled = self._scaled_everywhere(out, a, b)
+        if scaled is not None:
+            return self.settle(site, out, (a, b), scaled)
         words = self._signed_product(out, a, b)
         for factor, other in ((a, b), (b, a)):
             words = self._times_literal(out, factor, other, words)
@@ -174,6 +181,15 @@ class Reassociated(Hashed):
             if zero is not None:
                 words = np.where(zero, self.literal_word(np.zeros((1,) * words.ndim), out) | LITERAL, words)
         return self.settle(site, out, (a, b), words)
+
+    def _scaled_everywhere(self, out: Lanes, a: Lanes, b: Lanes) -> Words | None:
+        """The product, where one factor is one literal power of two and scaling by it is exact in every lane."""
+        for factor, other in ((a, b), (b, a)):
+            if factor.data.size == 1 and other.literal == NONE:
+                words = self._times_literal(out, factor, other, None)
+                if words is not None:
+                    return words
+        return None
 
     def _signed_product(self, out: Lanes, a: Lanes, b: Lanes, fused: bool = False) -> Words:
         """The term a * b; the sign of a negative literal factor is the sign of the product."""
@@ -204,8 +220,11 @@ class Reassociated(Hashed):
     def _product(self, out: Lanes, words: Words) -> Words:
         return ring.mul(words, np.uint64(self.mixer.leaf(tag("product"), str(out.dtype))))
 
-    def _times_literal(self, out: Lanes, factor: Lanes, other: Lanes, words: Words) -> Words:
-        """A literal +2^k scales every term of a sum alike; 1 is the case k = 0 for any face."""
+    def _times_literal(self, out: Lanes, factor: Lanes, other: Lanes, words: Words | None) -> Words | None:
+        """A literal +2^k scales every term of a sum alike; 1 is the case k = 0 for any face.
+
+        ``words`` are those of the other lanes; without them None is given unless every lane scales.
+        """
         power = self.power_of_two(factor)
         if power is None:
             return words
@@ -213,8 +232,10 @@ class Reassociated(Hashed):
         mask = mask & ~np.signbit(as_float(factor.data)) & self.scales_exactly(out, other, exponent)
         kind = self.word(other) & KIND
         mask = mask & ((kind == 0) | (kind == SUM) | (exponent == 0))
+        if not mask.any() or (words is None and not mask.all()):
+            return words
         scaled = self.scaled(self.word(other), exponent) | kind
-        return np.where(mask, scaled, words) if mask.any() else words
+        return scaled if words is None else np.where(mask, scaled, words)
 
     def op_div(self, site: Site, out: Lanes, a: Lanes, b: Lanes) -> Planes:
         if not out.dtype.is_float:

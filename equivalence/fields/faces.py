@@ -1,0 +1,89 @@
+"""Takes marked words, gives what they add to a multiset: one pass each for what `reassociated` does to every lane.
+
+Bits 62 and 63 of a word are its mark: what it is a multiset under, 0 for a single term.  A word under the wanted mark is
+its own contribution; any other one is multiplied by the key of the accumulation.  Must not know what marks stand for.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit, types
+from numpy.typing import NDArray
+
+from equivalence.fields import threads
+from equivalence.fields.scalar61 import Word, add61, mul61, word
+
+Words = NDArray[np.uint64]
+KIND = np.uint64(3 << 62)
+_ZERO = np.uint64(0)
+_IN, _OUT = types.Array(types.uint64, 1, "C", readonly=True), types.Array(types.uint64, 1, "C")
+_INT, _U = types.int64, types.uint64
+
+
+@njit(inline="always")
+def _contribution(x: Word, key: Word, mark: Word) -> Word:
+    return word(x) if x & KIND == mark else mul61(word(x), key)
+
+
+@njit(types.void(_U, _U, _IN, _INT, _OUT, _INT, _INT), nogil=True, cache=True)
+def _contributions(key: Word, mark: Word, a: Words, sa: int, out: Words, lo: int, hi: int) -> None:
+    for i in range(lo, hi):
+        out[i] = _contribution(a[i * sa], key, mark)
+
+
+@njit(types.void(_U, _U, _IN, _INT, _IN, _INT, _OUT, _INT, _INT), nogil=True, cache=True)
+def _accumulated(key: Word, mark: Word, a: Words, sa: int, b: Words, sb: int, out: Words, lo: int, hi: int) -> None:
+    for i in range(lo, hi):
+        x, y = _contribution(a[i * sa], key, mark), _contribution(b[i * sb], key, mark)
+        out[i] = add61(x, y) | mark
+
+
+@njit(types.boolean(_IN, _U), nogil=True, cache=True)
+def _any_set(a: Words, bits: Word) -> bool:
+    """In blocks: a loop without an exit is one that vectorises."""
+    for lo in range(0, a.size, 4096):
+        seen = _ZERO
+        for i in range(lo, min(lo + 4096, a.size)):
+            seen |= a[i]
+        if seen & bits:
+            return True
+    return False
+
+
+@njit(types.boolean(_IN, _U), nogil=True, cache=True)
+def _any_foreign(a: Words, mark: Word) -> bool:
+    for i in range(a.size):
+        kind = a[i] & KIND
+        if kind and kind != mark:
+            return True
+    return False
+
+
+def _flat(a: Words) -> Words:
+    return np.ascontiguousarray(a).reshape(-1)
+
+
+def any_set(a: Words, bits: Any) -> bool:
+    """Whether a word has one of ``bits``."""
+    return bool(_any_set(_flat(a), np.uint64(bits)))
+
+
+def any_foreign(a: Words, mark: Any) -> bool:
+    """Whether a word is a multiset under another mark."""
+    flat = _flat(a)
+    return bool(_any_set(flat, KIND) and _any_foreign(flat, np.uint64(mark)))
+
+
+def contributions(a: Words, key: Any, mark: Any) -> Words:
+    """What each word adds, unmarked; the shape of ``a``."""
+    return threads.elementwise(_contributions, [np.uint64(key), np.uint64(mark)], [a], np.uint64)[0]
+
+
+def accumulated(a: Words, b: Words, key: Any, mark: Any) -> Words:
+    """The multiset of both, marked; broadcast."""
+    return threads.elementwise(_accumulated, [np.uint64(key), np.uint64(mark)], [a, b], np.uint64)[0]
+
+
+__all__ = ["KIND", "accumulated", "any_foreign", "any_set", "contributions"]
