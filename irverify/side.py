@@ -25,7 +25,7 @@ from lowering.capture.jax_trace import UNCOVERED
 from lowering.errors import UsageError
 
 GIVEN = "given"
-SMALL, MOST = 1 << 16, 1 << 19  # input elements: below, the given shape is the one tried as views; above, none is
+SMALL, MOST = 1 << 16, 1 << 17  # input elements: below, the given shape is the one tried as views; above, none is
 MOST_SECONDS = 2.0  # of a capture that is repeated for every layout
 
 

@@ -6,6 +6,7 @@ Findings.  A verdict speaks of the layouts given, so nothing here changes it unl
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -25,6 +26,7 @@ from lowering.ir.program import Program
 if TYPE_CHECKING:
     from equivalence.judge.judge import Judge
 
+SECONDS = 3.0  # after which no further layout is run
 CODE, SCOPE = "layout-sensitive", "specialised-layout"
 
 
@@ -48,14 +50,15 @@ def examine(judge: Judge, base: Pair, laid_out: Sequence[LaidOut]) -> list[Layou
     results: list[LayoutResult] = []
     arrays = distinct(base.inputs, judge.options.seed)
     plain: PairRun | None = None
+    started = time.monotonic()
     for layout in laid_out:
         if layout.a is None or layout.b is None:
             results.append(LayoutResult(layout.label, "refused", layout.views, message=layout.refused))
             continue
-        if judge.late():
-            break
         try:
             plain = plain or _run(judge, base, arrays)
+            if judge.late() or time.monotonic() - started > SECONDS:
+                break
             results.append(_result(judge, plain, layout))
         except Unsupported as error:
             results.append(LayoutResult(layout.label, "refused", layout.views, message=str(error)))
@@ -163,8 +166,6 @@ def _in_words(views: Views) -> str:
 
 
 def _say(judge: Judge, laid_out: Sequence[LaidOut], results: Sequence[LayoutResult]) -> None:
-    if not results:
-        return
     for side, severity in (("b", "warning"), ("a", "note")):
         wrong = [result for result in results if result.status == f"{side} strays"]
         if wrong:
@@ -178,8 +179,10 @@ def _say(judge: Judge, laid_out: Sequence[LaidOut], results: Sequence[LayoutResu
         )
     agreed = [result.layout for result in results if result.status == "agree"]
     strays = any(result.status == "b strays" for result in results)
-    passed = False if strays else True if len(agreed) == len(results) else None
+    passed = False if strays else True if len(agreed) == len(laid_out) else None
     detail = f"B reads what A reads where inputs are views: {', '.join(agreed) or 'in no layout tried'}"
+    if len(results) < len(laid_out):
+        detail += f"; stopped after {len(results)} of {len(laid_out)} layouts: out of time"
     judge.checks.append(Check("other layouts", passed, detail))
 
 

@@ -13,6 +13,8 @@ import ml_dtypes
 import numpy as np
 import torch
 
+from lowering.errors import UsageError
+
 _EXOTIC: dict[torch.dtype, type] = {
     torch.bfloat16: ml_dtypes.bfloat16,
     torch.float8_e4m3fn: ml_dtypes.float8_e4m3fn,
@@ -54,6 +56,9 @@ def tensor_of(array: np.ndarray) -> torch.Tensor:
     dtype = _TORCH_OF.get(array.dtype)
     if any(stride < 0 for stride in array.strides) or not array.flags.writeable:
         array = array.copy()
+    if dtype is None and array.dtype.isbuiltin != 1:
+        known = ", ".join(dtype_name(d) for d in _EXOTIC)
+        raise UsageError(f"torch has no dtype {array.dtype.name}; beside numpy's own it has {known}")
     if dtype is None:
         return torch.from_numpy(array)
     return torch.from_numpy(array.view(np.uint8 if array.itemsize == 1 else np.int16)).view(dtype)

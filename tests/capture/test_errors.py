@@ -110,3 +110,10 @@ def test_backward_does_not_abort_the_process():
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert result.returncode == 0 and "grad:x" in result.stdout, result.stderr
+
+
+def test_a_dtype_that_torch_lacks_is_a_usage_error(session):
+    import ml_dtypes
+
+    with pytest.raises(UsageError, match=r"torch has no dtype float8_e4m3; .*float8_e4m3fn"):
+        session.capture(lambda x: x, [np.zeros((3, 5), ml_dtypes.float8_e4m3)])

@@ -174,3 +174,11 @@ def test_constant_inputs_are_drawn_anew_because_they_hide_wrong_addresses() -> N
     laid = [LaidOut("transposed", 0, sliced(0), sliced(1))]
     report = judge([sliced(0)], [sliced(0)], [{"x": ones["x"]}], OPTIONS, laid)
     assert [layout.status for layout in report.layouts] == ["b strays"]
+
+
+def test_layouts_stop_when_they_take_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("equivalence.judge.layouts.SECONDS", -1.0)
+    laid = [LaidOut("transposed", 0, sliced(0), sliced(1))]
+    report = judge([sliced(0)], [sliced(0)], [{"x": X}], OPTIONS, laid)
+    check = next(check for check in report.checks if check.name == "other layouts")
+    assert check.passed is None and "stopped after 0 of 1" in check.detail and not report.layouts
