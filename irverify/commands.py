@@ -19,6 +19,7 @@ from lowering.errors import UsageError
 def run_compare(options: CompareOptions, json_file: str | None) -> int:
     """Text on standard output, or the JSON document there or in a file."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy: the judge has threads of its own
+    os.environ.setdefault("NUMPY_MADVISE_HUGEPAGE", "0")  # making huge pages costs more than seconds of use repay
     from irverify.orchestrate import compare
     from irverify.progress import progress
     from irverify.report.json import report_to_json

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -68,6 +68,7 @@ class Lanes:
     literal: int = ALL
     product: bool = False
     fits: DType | None = None
+    literals: dict[int, tuple[np.ndarray, bool]] = field(default_factory=dict, repr=False)  # a cache of fingerprints
 
     @property
     def batch(self) -> int:

@@ -27,17 +27,35 @@ def _contribution(x: Word, key: Word, mark: Word) -> Word:
     return word(x) if x & KIND == mark else mul61(word(x), key)
 
 
-@njit(types.void(_U, _U, _IN, _INT, _OUT, _INT, _INT), nogil=True, cache=True)
-def _contributions(key: Word, mark: Word, a: Words, sa: int, out: Words, lo: int, hi: int) -> None:
-    for i in range(lo, hi):
-        out[i] = _contribution(a[i * sa], key, mark)
+@njit(inline="always")
+def _is_foreign(x: Word, mark: Word) -> Any:
+    kind = x & KIND
+    return (kind != _ZERO) & (kind != mark)
 
 
-@njit(types.void(_U, _U, _IN, _INT, _IN, _INT, _OUT, _INT, _INT), nogil=True, cache=True)
-def _accumulated(key: Word, mark: Word, a: Words, sa: int, b: Words, sb: int, out: Words, lo: int, hi: int) -> None:
+@njit(types.void(_U, _U, _OUT, _IN, _INT, _OUT, _INT, _INT), nogil=True, cache=True)
+def _contributions(key: Word, mark: Word, seen: Words, a: Words, sa: int, out: Words, lo: int, hi: int) -> None:
+    """seen[0] is set where a word is a multiset under another mark: the result means nothing then."""
+    foreign = False
     for i in range(lo, hi):
-        x, y = _contribution(a[i * sa], key, mark), _contribution(b[i * sb], key, mark)
-        out[i] = add61(x, y) | mark
+        x = a[i * sa]
+        foreign |= _is_foreign(x, mark)
+        out[i] = _contribution(x, key, mark)
+    if foreign:
+        seen[0] = np.uint64(1)
+
+
+@njit(types.void(_U, _U, _OUT, _IN, _INT, _IN, _INT, _OUT, _INT, _INT), nogil=True, cache=True)
+def _accumulated(
+    key: Word, mark: Word, seen: Words, a: Words, sa: int, b: Words, sb: int, out: Words, lo: int, hi: int
+) -> None:
+    foreign = False
+    for i in range(lo, hi):
+        x, y = a[i * sa], b[i * sb]
+        foreign |= _is_foreign(x, mark) | _is_foreign(y, mark)
+        out[i] = add61(_contribution(x, key, mark), _contribution(y, key, mark)) | mark
+    if foreign:
+        seen[0] = np.uint64(1)
 
 
 @njit(types.boolean(_IN, _U), nogil=True, cache=True)
@@ -52,15 +70,6 @@ def _any_set(a: Words, bits: Word) -> bool:
     return False
 
 
-@njit(types.boolean(_IN, _U), nogil=True, cache=True)
-def _any_foreign(a: Words, mark: Word) -> bool:
-    for i in range(a.size):
-        kind = a[i] & KIND
-        if kind and kind != mark:
-            return True
-    return False
-
-
 def _flat(a: Words) -> Words:
     return np.ascontiguousarray(a).reshape(-1)
 
@@ -70,20 +79,18 @@ def any_set(a: Words, bits: Any) -> bool:
     return bool(_any_set(_flat(a), np.uint64(bits)))
 
 
-def any_foreign(a: Words, mark: Any) -> bool:
-    """Whether a word is a multiset under another mark."""
-    flat = _flat(a)
-    return bool(_any_set(flat, KIND) and _any_foreign(flat, np.uint64(mark)))
+def contributions(a: Words, key: Any, mark: Any) -> Words | None:
+    """What each word adds, unmarked; the shape of ``a``.  None where a word is a multiset under another mark."""
+    seen = np.zeros(1, np.uint64)
+    out = threads.elementwise(_contributions, [np.uint64(key), np.uint64(mark), seen], [a], np.uint64)[0]
+    return None if seen[0] else out
 
 
-def contributions(a: Words, key: Any, mark: Any) -> Words:
-    """What each word adds, unmarked; the shape of ``a``."""
-    return threads.elementwise(_contributions, [np.uint64(key), np.uint64(mark)], [a], np.uint64)[0]
+def accumulated(a: Words, b: Words, key: Any, mark: Any) -> Words | None:
+    """The multiset of both, marked; broadcast.  None where a word is a multiset under another mark."""
+    seen = np.zeros(1, np.uint64)
+    out = threads.elementwise(_accumulated, [np.uint64(key), np.uint64(mark), seen], [a, b], np.uint64)[0]
+    return None if seen[0] else out
 
 
-def accumulated(a: Words, b: Words, key: Any, mark: Any) -> Words:
-    """The multiset of both, marked; broadcast."""
-    return threads.elementwise(_accumulated, [np.uint64(key), np.uint64(mark)], [a, b], np.uint64)[0]
-
-
-__all__ = ["KIND", "accumulated", "any_foreign", "any_set", "contributions"]
+__all__ = ["KIND", "accumulated", "any_set", "contributions"]

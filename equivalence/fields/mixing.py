@@ -20,7 +20,7 @@ from numba import njit, types
 from numpy.typing import ArrayLike, NDArray
 
 from equivalence.fields import threads
-from equivalence.fields.scalar61 import P, Word, finish, scramble, word
+from equivalence.fields.scalar61 import P, Word, finish, mul61, scramble, word
 
 _HALF = np.uint64(P // 2)
 _MARKED = np.uint64(~(1 << 61) & (1 << 64) - 1)
@@ -71,11 +71,34 @@ def _mix_sym(k: Word, a: Words, sa: int, b: Words, sb: int, out: Words, lo: int,
             out[i] = finish(absorb(k, absorb(k, k, min(x, y)), max(x, y)))
 
 
+@njit(inline="always")
+def sealed(k: Word, x: Word) -> Word:
+    """As one word mixed, with bits 62 and 63 as a part of it."""
+    return finish(scramble(k ^ (x & _MARKED)) + k)
+
+
 @njit(types.void(_KEY, _IN, _INT, _OUT, _INT, _INT), nogil=True, cache=True)
 def _seal(k: Word, a: Words, sa: int, out: Words, lo: int, hi: int) -> None:
-    """As _mix1 with bits 62 and 63 as a part of the word."""
     for i in range(lo, hi):
-        out[i] = finish(scramble(k ^ (a[i * sa] & _MARKED)) + k)
+        out[i] = sealed(k, a[i * sa])
+
+
+@njit(types.void(_KEY, _KEY, _IN, _INT, _OUT, _INT, _INT), nogil=True, cache=True)
+def _sealed1(s: Word, k: Word, a: Words, sa: int, out: Words, lo: int, hi: int) -> None:
+    for i in range(lo, hi):
+        out[i] = finish(absorb(k, k, sealed(s, a[i * sa])))
+
+
+@njit(types.void(_KEY, _KEY, _IN, _INT, _IN, _INT, _OUT, _INT, _INT), nogil=True, cache=True)
+def _sealed2(s: Word, k: Word, a: Words, sa: int, b: Words, sb: int, out: Words, lo: int, hi: int) -> None:
+    for i in range(lo, hi):
+        out[i] = finish(absorb(k, absorb(k, k, sealed(s, a[i * sa])), sealed(s, b[i * sb])))
+
+
+@njit(types.void(_KEY, _KEY, _IN, _INT, _IN, _INT, _OUT, _INT, _INT), nogil=True, cache=True)
+def _sealed_product(s: Word, k: Word, a: Words, sa: int, b: Words, sb: int, out: Words, lo: int, hi: int) -> None:
+    for i in range(lo, hi):
+        out[i] = mul61(mul61(sealed(s, a[i * sa]), sealed(s, b[i * sb])), k)
 
 
 @njit(types.void(_KEY, _KEY, _OUT, _INT, _INT), nogil=True, cache=True)
@@ -151,6 +174,18 @@ class Mixer:
     def seal(self, tag: int, a: ArrayLike) -> Words:
         """Hash of one word together with its bits 62 and 63."""
         return _run(_seal, key(self.seed, tag, "seal"), a)
+
+    def mix_sealed(self, seal: int, tag: int, a: ArrayLike, b: ArrayLike | None = None) -> Words:
+        """mix of one or two words, each sealed first: one pass."""
+        keys = [np.uint64(key(self.seed, seal, "seal")), np.uint64(key(self.seed, tag, "1" if b is None else "2"))]
+        words = [np.asarray(x, np.uint64) for x in ((a,) if b is None else (a, b))]
+        return threads.elementwise(_sealed1 if b is None else _sealed2, keys, words, np.uint64)[0]
+
+    def sealed_product(self, seal: int, factor: int, a: ArrayLike, b: ArrayLike) -> Words:
+        """The product in the ring of both words sealed, times ``factor``."""
+        keys = [np.uint64(key(self.seed, seal, "seal")), np.uint64(factor)]
+        words = [np.asarray(x, np.uint64) for x in (a, b)]
+        return threads.elementwise(_sealed_product, keys, words, np.uint64)[0]
 
     def count(self, tag: int, first: int, shape: tuple[int, ...]) -> Words:
         """Hashes of first, first + 1, ... as mix gives them."""

@@ -59,6 +59,16 @@ def as_float(data: np.ndarray) -> np.ndarray:
     return data.astype(np.float64)
 
 
+def has_literals(lanes: Lanes, words: Words) -> bool:
+    """Whether some of the words, a plane of ``lanes``, are literals'; asked of one value many times, looked up once."""
+    if lanes.literal == NONE:
+        return False
+    known = lanes.literals.get(id(words))
+    if known is None or known[0] is not words:
+        known = lanes.literals[id(words)] = words, faces.any_set(words, LITERAL)
+    return known[1]
+
+
 class Hashed(Interpretation):
     """Base of the fingerprint interpretations; ``plane`` is the name of their one plane."""
 
@@ -126,9 +136,7 @@ class Hashed(Interpretation):
     @staticmethod
     def where_literal(lanes: Lanes, words: Words) -> np.ndarray | None:
         """Mask of literal lanes, or None when there are none."""
-        if lanes.literal == NONE or not faces.any_set(words, LITERAL):
-            return None
-        return (words & LITERAL) != 0
+        return (words & LITERAL) != 0 if has_literals(lanes, words) else None
 
     def literal_is(self, lanes: Lanes, value: float) -> np.ndarray | None:
         """Mask of lanes that are the literal ``value``, or None."""
@@ -142,7 +150,7 @@ class Hashed(Interpretation):
         """Folds lanes all of whose operands are literals; ``words`` is right for the others."""
         if not self.foldable(site, out) or any(a.literal == NONE for a in args):
             return self.give(words)
-        if not all(faces.any_set(self.word(a), LITERAL) for a in args):
+        if not all(has_literals(a, self.word(a)) for a in args):
             return self.give(words)
         mask: np.ndarray | None = None
         for a in args:

@@ -54,27 +54,31 @@ class Reassociated(Hashed):
         """The operand as others see it: a hash of its face; a literal zero is 0, so that products with it vanish."""
         words = self.word(lanes)
         sealed = self.mixer.seal(tag("closed"), words)
-        if lanes.literal != NONE and lanes.dtype.is_float:
-            zero = self.literal_is(lanes, 0.0)
-            if zero is not None:
-                sealed = np.where(zero, np.uint64(0), sealed)
-                self.assumed.add("the sign of zero: literal zeros were dropped from sums and products")
+        zero = self._zeros(lanes)
+        if zero is not None:
+            sealed = np.where(zero, np.uint64(0), sealed)
+            self.assumed.add("the sign of zero: literal zeros were dropped from sums and products")
         return sealed
+
+    def _zeros(self, lanes: Lanes) -> np.ndarray | None:
+        """Mask of literal zeros, or None."""
+        return self.literal_is(lanes, 0.0) if lanes.literal != NONE and lanes.dtype.is_float else None
 
     def term_key(self, kind: str, lanes: Lanes) -> np.uint64:
         return np.uint64(self.mixer.leaf(tag("face"), f"{kind}:{lanes.dtype}"))
 
     def face(self, kind: str, lanes: Lanes, out: Lanes) -> Words:
         """The operand's contribution to a multiset: its own terms, or itself times the key; literal neutrals are 0."""
-        words, mark = self._own_kind(self.word(lanes), _MULTISET[kind]), _MULTISET[kind]
-        contribution = faces.contributions(words, self.term_key(kind, out), mark)
+        words, mark, key = self.word(lanes), _MULTISET[kind], self.term_key(kind, out)
+        contribution = faces.contributions(words, key, mark)
+        if contribution is None:
+            contribution = faces.contributions(self._own_kind(words, mark), key, mark)
+        assert contribution is not None
         neutral = self._neutral(kind, lanes)
         return contribution if neutral is None else np.where(neutral, np.uint64(0), contribution)
 
     def _own_kind(self, words: Words, mark: np.uint64) -> Words:
         """A sum inside a maximum is one term: unclosed, max(a+b, c+d) would be max(a+c, b+d)."""
-        if not faces.any_foreign(words, mark):
-            return words
         kinds = words & KIND
         return np.where((kinds != 0) & (kinds != mark), self.mix("face of another kind", words, _mark(words)), words)
 
@@ -87,9 +91,11 @@ class Reassociated(Hashed):
 
     def accumulate(self, kind: str, site: Site, out: Lanes, a: Lanes, b: Lanes) -> Planes:
         """a (+|max|min) b as multisets; next to a neutral literal the other operand stays what it is."""
-        mark = _MULTISET[kind]
-        terms = [self._own_kind(self.word(x), mark) for x in (a, b)]
-        words = faces.accumulated(*terms, self.term_key(kind, out), mark)
+        mark, key = _MULTISET[kind], self.term_key(kind, out)
+        words = faces.accumulated(self.word(a), self.word(b), key, mark)
+        if words is None:
+            words = faces.accumulated(*(self._own_kind(self.word(x), mark) for x in (a, b)), key, mark)
+        assert words is not None
         for mine, other in ((a, b), (b, a)):
             words = self.replace(words, self._neutral(kind, mine), self.word(other))
         for mine in (a, b):
@@ -194,7 +200,7 @@ class Reassociated(Hashed):
     def _signed_product(self, out: Lanes, a: Lanes, b: Lanes, fused: bool = False) -> Words:
         """The term a * b; the sign of a negative literal factor is the sign of the product."""
         (x, sx), (y, sy) = self._magnitude(a), self._magnitude(b)
-        words = self._product(out, ring.mul(self.closed(x), self.closed(y)))
+        words = self._closed_product(out, x, y)
         if self.uncontracted and not out.product and not product_is_exact(a, b, out):
             (self.fixed_fused if fused else self.fixed_rounded).append(np.unique(words & MASK))
         elif fused:
@@ -203,6 +209,18 @@ class Reassociated(Hashed):
             return words
         flip = sx if sy is None else sy if sx is None else sx ^ sy
         return np.where(flip, self._involution(words), words)
+
+    def _closed_product(self, out: Lanes, a: Lanes, b: Lanes) -> Words:
+        if self._zeros(a) is None and self._zeros(b) is None:
+            factor = self.mixer.leaf(tag("product"), str(out.dtype))
+            return self.mixer.sealed_product(tag("closed"), factor, self.word(a), self.word(b))
+        return self._product(out, ring.mul(self.closed(a), self.closed(b)))
+
+    def mix_closed(self, text: str, *args: Lanes) -> Words:
+        """A hash of the operands as others see them."""
+        if len(args) <= 2 and all(self._zeros(a) is None for a in args):
+            return self.mixer.mix_sealed(tag("closed"), tag(text), *(self.word(a) for a in args))
+        return self.mix(text, *(self.closed(a) for a in args))
 
     def _magnitude(self, lanes: Lanes) -> tuple[Lanes, np.ndarray | None]:
         """(|x| for negative literals, where that changed something)."""
@@ -240,7 +258,7 @@ class Reassociated(Hashed):
     def op_div(self, site: Site, out: Lanes, a: Lanes, b: Lanes) -> Planes:
         if not out.dtype.is_float:
             return self.generic(site, out, a, b, text=f"div {site.attrs['rounding']}")
-        words = self.mix(f"div:{out.dtype}", self.closed(a), self.closed(b))
+        words = self.mix_closed(f"div:{out.dtype}", a, b)
         power = self.power_of_two(b)
         if power is not None:
             mask, exponent = power
@@ -270,7 +288,7 @@ class Reassociated(Hashed):
     def op_math(self, site: Site, out: Lanes, *args: Lanes) -> Planes:
         """The implementation is a freedom of its own (listed by the evaluator): it is not part of the name."""
         fn = site.attrs["fn"]
-        words = self.mix(f"{fn}:{out.dtype}", *(self.closed(a) for a in args))
+        words = self.mix_closed(f"{fn}:{out.dtype}", *args)
         if fn in ("exp", "exp2"):
             for value, result in ((float("-inf"), 0.0), (0.0, 1.0)):
                 mask = self.literal_is(args[0], value)
@@ -397,7 +415,10 @@ class Reassociated(Hashed):
         """How many products of each sum are not literal zeros."""
         if a.literal == NONE and b.literal == NONE:
             return a.shape[-1]
-        return np.matmul((rows != 0).astype(np.float32), (columns != 0).astype(np.float32))
+        used, useful = rows != 0, columns != 0
+        if used.all() and useful.all():
+            return a.shape[-1]
+        return np.matmul(used.astype(np.float32), useful.astype(np.float32))
 
     def _summed(self, out: Lanes, words: Words, terms: np.ndarray | int) -> Words:
         """A dot's products as a face: one product is that product, none is the literal zero."""
