@@ -40,6 +40,7 @@ class SideRun:
     module: ModuleType = field(init=False)
     entry: Any = field(init=False)
     short: set[str] = field(default_factory=set)  # grids that stop short of an operand at the given shape
+    checks_shapes: bool = True  # whether the frameworks refuse shapes that do not fit, in what was captured so far
     costs: dict[int, tuple[int, float]] = field(default_factory=dict)  # by variant: input elements, seconds of capture
 
     def run(self) -> None:
@@ -108,7 +109,7 @@ class SideRun:
         Only where A refuses shapes that do not fit: a raw kernel runs at any, and what it then computes means nothing.
         """
         make = recipe.make_shaped
-        if make is None or not recipe.square or time.monotonic() - self.started > self.job.variant_seconds:
+        if make is None or not recipe.square or not self.checks_shapes or time.monotonic() - self.started > self.job.variant_seconds:
             return 0
         last: list[tuple[dict[str, Any], Captured]] = []
 
@@ -177,6 +178,7 @@ class SideRun:
     # -- the same arguments as views -----------------------------------------------------------------------------
 
     def _note_cost(self, index: int, captured: Captured, started: float) -> None:
+        self.checks_shapes &= captured.checks_shapes
         self.costs[index] = (sum(x.size for x in captured.inputs.values()), time.monotonic() - started)
 
     def _choose_for_layouts(self) -> None:
