@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
-from math import gcd, prod
+from math import gcd, isqrt
 from typing import Any
 
 from mpmath import mp, mpf
@@ -73,6 +73,9 @@ def _power(name: str, n: int) -> str:
     return name if n == 1 else f"{name}^{n}"
 
 
+_MOST_TRIALS = 1 << 13
+
+
 def prime_factors(n: int) -> list[int]:
     """Prime factors of n >= 1 with multiplicity, ascending (trial division: n is small apart from powers of two)."""
     out, d = [], 2
@@ -85,9 +88,16 @@ def prime_factors(n: int) -> list[int]:
 
 
 def square_part(n: int) -> tuple[int, int]:
-    """(a, s) with n = a^2 * s and s squarefree, for n >= 1."""
-    factors = Counter(prime_factors(n))
-    return prod(f ** (k // 2) for f, k in factors.items()), prod(f for f, k in factors.items() if k % 2)
+    """(a, s) with n = a^2 * s, for n >= 1; s squarefree but for squares of primes beyond _MOST_TRIALS."""
+    a, s, d = 1, 1, 2
+    while d * d <= n and d <= _MOST_TRIALS:
+        while n % (d * d) == 0:
+            a, n = a * d, n // (d * d)
+        if n % d == 0:
+            s, n = s * d, n // d
+        d += 1
+    root = isqrt(n)
+    return (a * root, s) if root * root == n else (a, s * n)
 
 
 def root_of(r: Fraction) -> Form:

@@ -113,11 +113,14 @@ class Real(Accumulate, Interpretation):
 
 
 def spread_apart(sample: np.ndarray, index: np.ndarray) -> np.ndarray:
-    """Up to 2^-40 away from zero (2^-30 at zero), by a hash of the place; 1 moves down, as it may end a domain."""
+    """Up to 2^-16 away from zero (2^-30 at zero), by a hash of the place; 1 moves down, as it may end a domain.
+
+    Far enough for variances of equal elements to stay above the noise of f64.
+    """
     hashed = (index.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(11)
     part = (hashed.astype(np.float64) + 1.0) * 2.0**-53
     outward = np.where(np.abs(sample) == 1.0, -1.0, 1.0)
-    return np.where(sample == 0, part * 2.0**-30, sample * (1.0 + outward * part * 2.0**-40))
+    return np.where(sample == 0, part * 2.0**-30, sample * (1.0 + outward * part * 2.0**-16))
 
 
 def prepare(program_a: Program, program_b: Program, seed: int, prime: SafePrime) -> tuple[Real, list[str]]:

@@ -15,6 +15,8 @@ from equivalence.interpretations.real_cell import BOTH, LITERAL, NEGINF, ROOT_V,
 
 #: Relative distance of the f64 samples beyond which lanes are not called equal, whatever the residues say.
 SAMPLES_MEET = 1e-4
+#: Samples below this are noise where the residues on both sides say 0: x - x, the loss of equal inputs.
+NOISE = 1e-6
 _NEEDED = ("sample", "v", "w", "mark", "poison")
 
 
@@ -64,6 +66,13 @@ def _gap(a: Array, b: Array) -> Array:
     return np.where(finite, gap, np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, np.inf))
 
 
+def _vanishing(a: dict[str, Array], b: dict[str, Array], valid: Array) -> Array:
+    """Lanes whose residues are 0 wherever they can be compared, and whose samples are next to 0."""
+    zero = np.logical_and.reduce([(a[name] == 0) & (b[name] == 0) | ~valid[k] for k, name in enumerate("vw")])
+    with np.errstate(all="ignore"):
+        return zero & valid.any(0) & (np.maximum(np.abs(a["sample"]), np.abs(b["sample"])) < NOISE)
+
+
 def agree(real: object, out_a: Lanes, out_b: Lanes) -> Agreement:
     """Compares only channels valid on both sides; infinities compare as tags; undefined lanes never agree."""
     a, b = (_planes(real, x) for x in (out_a, out_b))
@@ -76,7 +85,7 @@ def agree(real: object, out_a: Lanes, out_b: Lanes) -> Agreement:
         differs[k] = valid[k] & (a[name] != b[name])
     tags = [_infinity(x) for x in (a, b)]
     same_tag = (tags[0] == tags[1]) & (tags[0] != 0)
-    gap = _gap(a["sample"], b["sample"])
+    gap = np.where(_vanishing(a, b, valid), 0.0, _gap(a["sample"], b["sample"]))
     differing = (clean & differs).any(0)
     if getattr(real, "opaque_logarithms", False):  # v may stand for a sum of opaque logarithms: w alone is enough
         differing = differing & ~(clean & ~differs).any(0)

@@ -41,16 +41,13 @@ LARGEST = {
 }  # fmt: skip
 #: Prime to p - 1 (p = 2q + 1, both large primes), and no root that programs take.
 _POWER = 5
-#: Samples that are equal but for their rounding and for what keeps elements apart (Real.spread).
+#: Samples that are equal but for their rounding, and zeros that are kept apart (Real.spread).
 _SAME, _BOTH_ZERO = 2.0**-36, 2.0**-28
 
 
 def _equal(a: Array, b: Array) -> Array:
-    return (
-        (a == b)
-        | (np.abs(a - b) <= _SAME * np.maximum(np.abs(a), np.abs(b)))
-        | (np.maximum(np.abs(a), np.abs(b)) < _BOTH_ZERO)
-    )
+    larger = np.maximum(np.abs(a), np.abs(b))
+    return (a == b) | ((np.abs(a - b) <= _SAME * larger) & (larger < np.inf)) | (larger < _BOTH_ZERO)
 
 
 _PREDICATES = {

@@ -339,3 +339,48 @@ def test_places_repeat_by_seed_and_distinguish_constants() -> None:
     values = [field_value(x, p, 1) for x in (*SAMPLES[:8], 0.1, f32(0.1), 1e-12, 1e-13)]
     assert len({(x.v, x.w) for x in values}) == len(values)
     assert field_value(0.1, p) != field_value(Fraction(1, 10), p), "an unrecognised float is taken exactly"
+
+
+# -- constants of one side that follow from the other's -----------------------------------------------------------------
+
+
+def related_meaning(a: float, b: float, *both: float) -> tuple[Fraction, Fraction] | None:
+    """What two constants of f32 mean, one on each side, if a relation was found."""
+    shared = [("f32", f32(x)) for x in both]
+    result = identify({("f32", f32(a)), *shared}, {("f32", f32(b)), *shared})
+    if len(result.assumptions) and any("({}".format("f32") in s or "root of" in s for s in result.assumptions):
+        return tuple(result.meaning["f32", f32(x)].rational for x in (a, b))  # type: ignore[return-value]
+    return None
+
+
+RATE = 1 - 0.9**10
+
+
+@pytest.mark.parametrize("power", range(3, 20, 2))
+def test_bias_corrections_that_a_host_has_folded(power: int) -> None:
+    rate = 1 - 0.999**power
+    for a, b, both, holds in (
+        (rate, rate**0.5, (), lambda x, y: x == y * y),
+        (rate, 1 / rate, (), lambda x, y: x * y == 1),
+        (rate, 1e-3 / rate, (1e-3,), lambda x, y: x * y == Fraction(1, 1000)),
+    ):
+        found = related_meaning(a, b, *both)
+        assert found is not None and holds(*found)
+        assert [f32(float(x)) for x in found] == [f32(a), f32(b)]
+
+
+@pytest.mark.parametrize("other", [RATE * (1 + 1e-5), RATE**0.5 * (1 + 2e-7), 1 / RATE * (1 - 1e-6), 1 - 0.999**10])
+def test_constants_that_are_slightly_off_are_not_related(other: float) -> None:
+    assert related_meaning(RATE, other) is None
+
+
+def test_what_both_sides_have_or_what_is_a_decimal_is_not_related() -> None:
+    assert related_meaning(RATE, RATE) is None
+    result = identify({("f32", f32(1e-5))}, {("f32", f32(1.1e-5))})
+    assert result.meaning["f32", f32(1e-5)] == exact(Fraction(1, 10**5))
+    assert result.meaning["f32", f32(1.1e-5)] == exact(Fraction(11, 10**6))
+
+
+def test_chance_relations_are_rare() -> None:
+    drawn = np.random.default_rng(8).uniform(0.5, 1.0, (300, 2))
+    assert sum(related_meaning(float(x), float(y), 1e-3, 0.9, 0.999) is not None for x, y in drawn) <= 1
