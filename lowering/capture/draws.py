@@ -36,11 +36,25 @@ class Streams:
         self._cuda_state = _state(None)
         self._kept: list[Any] = []  # an id names a generator only while it lives
         self._saved: dict[bytes, str] = {}
+        self.asked: list[str] = []  # seeds that the host asked for although nobody had set one
 
     # -- cuda's default generator --------------------------------------------------------------------------------
 
     def seed_cuda(self, seed: Any) -> None:
         self.chains["cuda"] = f"seed {int(seed)}"
+
+    def initial_seed(self) -> int:
+        """torch.initial_seed(): a number left open, unless the file has seeded the generator itself."""
+        seed = torch.default_generator.initial_seed()
+        if seed == UNSEEDED:
+            self.asked.append("the initial seed")
+        return seed
+
+    def seed(self) -> int:
+        """torch.seed(): another number that is left open."""
+        self.asked.append(f"a fresh seed {len(self.asked)}")
+        torch.manual_seed(UNSEEDED + len(self.asked))
+        return UNSEEDED + len(self.asked)
 
     @unobserved()
     def save_cuda(self) -> torch.Tensor:

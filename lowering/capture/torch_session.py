@@ -115,7 +115,7 @@ class TorchSession:
                 if backward:
                     enter_gradients(recorder, placer, outputs, run_captured)
             enter_written_inputs(recorder)
-        recorder.trace.host_draws += used
+        recorder.trace.host_draws += [*used, *self.dispatcher.streams.asked]
         self._note_configurations(recorder)
         return recorder.trace
 

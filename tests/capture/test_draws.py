@@ -79,6 +79,8 @@ DRAWS: dict[str, Host] = {
     "dropout in place": lambda x: F.dropout(x.clone(), 0.5, inplace=True),
     "on the CPU": lambda x: x + torch.rand(5, 7).to(x.device),
     "a number": lambda x: x * float(torch.randint(0, 2**31, (1,)).item()),
+    "the seed nobody set": lambda x: x * float(torch.initial_seed() % 7),
+    "a fresh seed": lambda x: x * float(torch.seed() % 7),
     "random.random": lambda x: x + random.random(),
     "numpy.random": lambda x: x + float(np.random.rand()),
     "numpy's generator": lambda x: x + float(np.random.default_rng().random()),
