@@ -115,7 +115,7 @@ def identify(constants_a: Collection[Constant], constants_b: Collection[Constant
     alone = [sorted(side - other) for side, other in (sides, sides[::-1])]
     single = {group[0] for group in groups if len(group) == 1}
     known = {c: meaning[c] for c in finite if recognise(c[1], c[0]) is not None or c not in single}
-    also, said = related(*alone, known)
+    also, said = related(alone[0], alone[1], known)
     return Identification(representative, {**meaning, **also}, (*_words(groups, meaning), *said))
 
 

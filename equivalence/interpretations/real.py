@@ -33,7 +33,7 @@ class Real(Accumulate, Interpretation):
 
     def __init__(self, seed: int, prime: SafePrime, identification: Identification | None = None) -> None:
         self.planes = {"sample": np.dtype(np.float64), "v": np.dtype(np.uint32), "w": np.dtype(np.uint32),
-                       "mark": np.dtype(np.uint16)}  # fmt: skip
+                       "mark": np.dtype(np.uint32)}  # fmt: skip
         self.channels = Channels(seed, prime)
         self.literals = Literals(self.channels, seed, identification)
         self.sites = Sites()

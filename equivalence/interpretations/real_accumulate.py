@@ -13,6 +13,7 @@ import numpy as np
 from equivalence.evaluator.lanes import FLOAT_DATA, Lanes, Planes
 from equivalence.interpretations import ieee
 from equivalence.interpretations import real_parity as parity
+from equivalence.interpretations import real_twist as twist
 from equivalence.interpretations.base import Site
 from equivalence.interpretations.real_cell import (
     BOTH,
@@ -24,6 +25,7 @@ from equivalence.interpretations.real_cell import (
     PARITY,
     ROOTS,
     SIGNS,
+    TWISTS,
     UNSURE,
     WHOLE,
     Array,
@@ -115,6 +117,8 @@ class Accumulate(Integers):
         a, mark = self._shared_along(a, axis)
         if a.has(SIGNS):
             mark = mark | parity.added_along(a.mark, axis)
+        if a.has(TWISTS):
+            mark = mark | twist.added_along(a, axis)
         if a.has(NEGINF):
             mark = mark | flag(np.logical_or.reduce(a.minus_infinity, axis=axis), NEGINF)
         field = self.channels.field
@@ -279,7 +283,7 @@ class Accumulate(Integers):
         v = self._product(self.channels.field.v, a.v, b.v) if (mark & V).any() else nothing(mark.ndim)
         w = self._product(self.channels.field.w, a.w, b.w) if (mark & W).any() else nothing(mark.ndim)
         with np.errstate(all="ignore"):
-            return Cell(np.matmul(a.sample, b.sample), v, w, mark)
+            return Cell(ieee.product(a.sample, b.sample), v, w, mark)
 
     @staticmethod
     def _product(modulus: Any, a: Array, b: Array) -> Array:

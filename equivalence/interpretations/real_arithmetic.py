@@ -11,6 +11,7 @@ import numpy as np
 
 from equivalence.fields.constants import Form, exact
 from equivalence.interpretations import real_parity as parity
+from equivalence.interpretations import real_twist as twist
 from equivalence.interpretations.real_cell import (
     BOTH,
     CONCRETE,
@@ -21,6 +22,7 @@ from equivalence.interpretations.real_cell import (
     ROOT_W,
     ROOTS,
     SIGNS,
+    TWISTS,
     WHOLE,
     Array,
     Cell,
@@ -63,6 +65,8 @@ class Arithmetic:
         whole = ((a.mark | b.mark) & MAX) != 0
         a, b = self.channels.completed(a, b, whole)
         mark = self.shared(a, b) | parity.added(a.mark, b.mark)
+        if a.has(TWISTS) and b.has(TWISTS | LITERAL):
+            mark = mark | twist.added(a, b)
         if a.has(NEGINF) or b.has(NEGINF):
             mark = mark | self._low_sum(op, a, b)
         v, w = self.channels.apply(op, mark, a, b)
@@ -97,6 +101,8 @@ class Arithmetic:
         mark = self.shared(a, b) | self._kept_max(a, b) | self._kept_max(b, a)
         if a.has(SIGNS) or b.has(SIGNS):
             mark = mark | parity.product(self.literals, a, b)
+        if not (a.is_all(LITERAL) and b.is_all(LITERAL)):
+            mark = mark | twist.product(self.literals, a, b)
         if a.has(NEGINF) or b.has(NEGINF):
             mark = mark | self._low_product(a, b) | self._low_product(b, a)
         sample = pointwise(np.multiply, a.sample, b.sample)
@@ -138,6 +144,8 @@ class Arithmetic:
         mark = (self.shared(a, turned) & ~(CONCRETE | WHOLE)) | self._kept_max(a, turned)
         if a.has(SIGNS) or b.has(SIGNS):
             mark = mark | parity.quotient(self.literals, a, b)
+        if not (a.is_all(LITERAL) and b.is_all(LITERAL)):
+            mark = mark | twist.product(self.literals, a, b)
         if a.has(NEGINF):
             mark = mark | self._low_product(a, b)
         sample = pointwise(np.divide, a.sample, b.sample)
@@ -177,9 +185,11 @@ class Arithmetic:
         v, w = nothing(mark.ndim), nothing(mark.ndim)
         if x.has(V):
             v, bad = field.v.sqrt(x.v)
+            v = twist.root("v", x, v, field.v.neg(v))
             mark = mark | flag(bad & ((mark & V) != 0), ROOT_V) if bad.any() else mark
         if x.has(W):
             w, bad = field.w.sqrt(x.w)
+            w = twist.root("w", x, w, field.w.neg(w))
             mark = mark | flag(bad & ((mark & W) != 0), ROOT_W) if bad.any() else mark
         return Cell(pointwise(np.sqrt, x.sample), v, w, mark)
 

@@ -16,29 +16,32 @@ from equivalence.fields import threads
 Array = np.ndarray
 
 #: v and w mean something; a lane with neither is undefined, +inf, NaN or lost.
-V, W = np.uint16(1), np.uint16(2)
+V, W = np.uint32(1), np.uint32(2)
 BOTH = V | W
 #: With a valid channel: a finite literal so low that exp makes it 0 (a sentinel).  With none: minus infinity.
-NEGINF = np.uint16(4)
+NEGINF = np.uint32(4)
 #: A root was taken of a non-residue on the way to w (to v): that channel proves nothing about this lane.
-ROOT_W, ROOT_V = np.uint16(8), np.uint16(32)
+ROOT_W, ROOT_V = np.uint32(8), np.uint32(32)
 ROOTS = ROOT_V | ROOT_W
 #: Independent of every input.
-LITERAL = np.uint16(16)
+LITERAL = np.uint32(16)
 #: Came from a maximum (SEMANTICS §5: both operands of a - m are completed when m did).
-MAX = np.uint16(64)
+MAX = np.uint32(64)
 #: Exactly the integer that the sample holds.
-CONCRETE = np.uint16(128)
+CONCRETE = np.uint32(128)
 #: Some integer, whatever the sample says (rounded values, integers): rounding leaves it alone.
-WHOLE = np.uint16(256)
+WHOLE = np.uint32(256)
 #: log took this w from -v (real_parity); a factor has made the sign of its exponential unknown.
-PARITY, UNSURE = np.uint16(512), np.uint16(1024)
+PARITY, UNSURE = np.uint32(512), np.uint32(1024)
 SIGNS = PARITY | UNSURE
 #: An integer computed from the values of integer inputs: no mask and no count of one.
-DATA = np.uint16(2048)
+DATA = np.uint32(2048)
+#: A literal factor is on the way whose real root is not the root that the channel takes (real_twist).
+TWIST_V, TWIST_W = np.uint32(4096), np.uint32(8192)
+TWISTS = TWIST_V | TWIST_W
 #: Where choices are replaced: stands for a maximum or a minimum of several, whose multiset can be found again.
-MANY = np.uint16(32768)
-NOTHING = np.uint16(0)
+MANY = np.uint32(32768)
+NOTHING = np.uint32(0)
 
 _THREADED_FROM = 1 << 17
 
@@ -51,11 +54,11 @@ class Cell(NamedTuple):
     w: Array
     mark: Array
 
-    def has(self, bits: np.uint16) -> bool:
+    def has(self, bits: np.uint32) -> bool:
         """Whether some lane has one of ``bits``."""
         return bool((self.mark & bits).any())
 
-    def is_all(self, bits: np.uint16) -> bool:
+    def is_all(self, bits: np.uint32) -> bool:
         """Whether every lane has all of ``bits``."""
         return bool(((self.mark & bits) == bits).all())
 
@@ -111,7 +114,7 @@ def nothing(rank: int) -> Array:
     return np.zeros(ones(rank), np.uint32)
 
 
-def flag(mask: Array, bits: np.uint16) -> Array:
+def flag(mask: Array, bits: np.uint32) -> Array:
     """``bits`` where ``mask``."""
     return np.where(mask, bits, NOTHING)
 

@@ -37,7 +37,7 @@ def unsure(mark: Array) -> Array:
 
 
 def product(literals: Literals, a: Cell, b: Cell) -> Array:
-    bits = np.zeros((1,) * a.mark.ndim, np.uint16)
+    bits = np.zeros((1,) * a.mark.ndim, np.uint32)
     for x, other in ((a, b), (b, a)):
         if x.has(SIGNS):
             bits = bits | _times(x.mark, _factor(literals, other))
