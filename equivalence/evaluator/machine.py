@@ -66,7 +66,9 @@ class Recorder(Protocol):
     ) -> None: ...
 
 
-_PHILOX = frozenset({0xD2511F53, 0xCD9E8D57})
+#: Constants of counter-based generators, by the operation that meets them: Philox multiplies by them, threefry makes
+#: the third word of its key with one (Salmon et al., SC 2011).
+_GENERATORS = {"mulhi": frozenset({0xD2511F53, 0xCD9E8D57}), "xor": frozenset({0x1BD11BDA})}
 _MOST_DRAWS = 1 << 16
 LAZY_FROM = 1 << 20  # input elements beyond which planes are made where they are looked at
 #: Integer operations whose words are sums in the ring: their value may have wrapped, so a widening must see it.
@@ -324,18 +326,18 @@ class Machine:
             return self.merge(operands[0], operands[1], operands[2])
         data = ieee.evaluate(op.name, op.attrs, result.dtype, *operands)
         out = Lanes(result.dtype, result.shape, data, None, taint=max(a.taint for a in operands))
-        if op.name == "mulhi":
-            self.drawn(operands, data)
+        if op.name in _GENERATORS:
+            self.drawn(op.name, operands, data)
         if result.dtype is I32 and out.taint == INDEX and op.name in overflow.WATCHED:
             overflow.watch(self, op, operands)
         if out.taint == INDEX and not result.dtype.is_float and all(a.planes is None for a in operands):
             return out
         return self.interpreted(frame, op, out, operands)
 
-    def drawn(self, operands: Sequence[Lanes], data: np.ndarray) -> None:
-        """Philox multiplies by its own constants (Salmon et al., SC 2011): the words identify the stream."""
+    def drawn(self, name: str, operands: Sequence[Lanes], data: np.ndarray) -> None:
+        """Words that identify the stream, where an operand is a generator's own constant."""
         for operand in operands:
-            if operand.data.size == 1 and int(operand.data.reshape(-1)[0]) & 0xFFFFFFFF in _PHILOX:
+            if operand.data.size == 1 and int(operand.data.reshape(-1)[0]) & 0xFFFFFFFF in _GENERATORS[name]:
                 self.draws.update(np.unique(data)[:_MOST_DRAWS].tolist())
 
     def interpreted(self, frame: Frame, op: Op, out: Lanes, operands: Sequence[Lanes]) -> Lanes:

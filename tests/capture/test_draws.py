@@ -165,3 +165,18 @@ def test_a_backend_generator_of_jax_is_refused() -> None:
 
     with pytest.raises(Unsupported, match="rng_bit_generator"):
         lower(capture_jax(bits, [X]))
+
+
+@pytest.mark.parametrize(("a", "b", "same"), [(0, 0, True), (0, 1, False), (0, None, False)])
+def test_keys_of_jax(a: int, b: int | None, same: bool) -> None:
+    jax = pytest.importorskip("jax")
+    from lowering.capture.jax_host import capture_jax
+
+    def noisy(key: int | None) -> Callable[..., Any]:
+        return lambda x: x + (0.5 if key is None else jax.random.uniform(jax.random.key(key), x.shape))
+
+    programs = [lower(capture_jax(noisy(key), [X])) for key in (a, b)]
+    pair_programs(programs[0], programs[1], ("a.py", "b.py"))
+    x = programs[0].input_names[0]
+    verdict = judge(programs[:1], programs[1:], [{x: X}], OPTIONS).verdict
+    assert verdict.level is (Level.BITWISE if same else Level.UNDECIDED), verdict
