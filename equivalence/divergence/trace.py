@@ -20,6 +20,7 @@ from equivalence.interpretations.base import Interpretation, Site, tag
 from equivalence.interpretations.depends import Depends
 from equivalence.interpretations.exact import Exact
 from equivalence.interpretations.reassociated import Reassociated
+from lowering.errors import Unsupported
 from lowering.ir.program import Op, Program, Value
 
 NODE = "node"
@@ -97,6 +98,14 @@ class Marks(Depends):
         return {self.plane: np.zeros((1,) * lanes.data.ndim, np.uint64)}
 
 
+#: Lanes of a run that are kept, about 60 bytes each.
+MOST_LANES = 1 << 24
+
+
+class TooLarge(Unsupported):
+    """A run that cannot be traced within memory."""
+
+
 class Numbered(Interpretation):
     """Several interpretations as one, with a plane of lane numbers; logs every application."""
 
@@ -117,6 +126,8 @@ class Numbered(Interpretation):
     ) -> Application:
         planes = {plane: array for plane, array in planes.items() if plane != NODE}
         shape = np.broadcast_shapes(data.shape, *(array.shape for array in planes.values()))
+        if self.count > MOST_LANES:
+            raise TooLarge(f"a trace of more than {MOST_LANES} lanes", hint="give smaller inputs")
         application = Application(self.op, name, attrs, self.count, shape, planes, data, operands)
         self.log.append(application)
         self.count += application.size
@@ -284,7 +295,9 @@ class TracingMachine(Machine):
 
 
 def trace(program: Program, inputs: Mapping[str, np.ndarray], seed: int) -> Trace:
-    """Runs ``program`` with every lane numbered."""
+    """Runs ``program`` with every lane numbered.  Raises TooLarge beyond MOST_LANES lanes."""
+    if sum(x.size for x in inputs.values()) > MOST_LANES // 4:
+        raise TooLarge("a trace of so large an input", hint="give smaller inputs")
     numbered = Numbered([Exact(seed), Reassociated(seed), Depends(), *map(Marks, range(len(MARKS)))])
     machine = TracingMachine(program, numbered)
     outcome = machine.run(inputs)

@@ -410,6 +410,9 @@ class Judge:
                 report.witness = witness(failure.run.pair, self.runner, error, failure, position, SHRINK_SECONDS)
         with self.timed("divergence"):
             report.divergence = scope.divergence(self.pairs, report, position, self.evidence)
+            if report.divergence is None and report.verdict.level not in (Level.BITWISE, Level.UNDECIDED):
+                why = "not found: every shape is too large to be traced, or time was short; try smaller inputs"
+                self.checks.append(Check("where it differs", None, why))
 
     def identified_constants(self, report: Report) -> None:
         """A verdict about real functions may rest on constants that were taken to be one number."""

@@ -19,6 +19,7 @@ from equivalence.verdicts import Divergence, Level, Report
 from lowering.errors import IrverifyError
 from lowering.ir.program import Program
 
+TRACED = 1 << 18  # input elements up to which the first failure is traced rather than a smaller one
 EXPLAIN_SECONDS = 20.0  # of runs that look for the place of a difference
 
 
@@ -89,7 +90,9 @@ def divergence(
         return None
     wanted = {Level.REASSOCIATED: "exact", Level.REAL: "reassociated", Level.DIFFERENT: "ieee"}.get(level, "real")
     if position is not None:
-        failure = evidence[position].witnessed[0]
+        failures = evidence[position].witnessed
+        small = [f for f in failures if f.run.pair.size <= TRACED]
+        failure = failures[0] if failures[0] in small or not small else small[0]
         pair, arrays, element = failure.run.pair, failure.run.inputs, failure.index
     else:
         pair = min(pairs, key=lambda p: p.size)

@@ -39,7 +39,7 @@ def captured(monkeypatch: pytest.MonkeyPatch) -> Any:
     def capture(name: str) -> Any:
         label, seen = LABELS[name], []
 
-        def judge(collected: Collected, _: Any) -> Report:
+        def judge(collected: Collected, *_: Any) -> Report:
             seen.extend(collected.variants)
             return Report(Verdict(Level.TESTED))
 
