@@ -96,6 +96,8 @@ def _run(prepared: Prepared, options: CompareOptions, exchange: Exchange, progre
 def _warm_judge() -> None:
     """Imports the judge while the workers import their frameworks; a failure shows when it is called."""
     with suppress(ImportError):
+        import threadpoolctl  # noqa: F401
+
         import equivalence.judge  # noqa: F401
 
 
@@ -118,9 +120,11 @@ def _judge(
     given: Given | None = None,
 ) -> Report:
     """The only call into the judge."""
+    from threadpoolctl import threadpool_limits
+
     from equivalence.judge import judge
 
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), threadpool_limits(1, "blas"):  # the judge has threads of its own
         warnings.simplefilter("ignore", RuntimeWarning)  # overflow and NaN are what special values are about
         return judge(a, b, inputs, options, laid_out, given)
 
