@@ -109,7 +109,12 @@ class SideRun:
         Only where A refuses shapes that do not fit: a raw kernel runs at any, and what it then computes means nothing.
         """
         make = recipe.make_shaped
-        if make is None or not recipe.square or not self.checks_shapes or time.monotonic() - self.started > self.job.variant_seconds:
+        if (
+            make is None
+            or not recipe.square
+            or not self.checks_shapes
+            or time.monotonic() - self.started > self.job.variant_seconds
+        ):
             return 0
         last: list[tuple[dict[str, Any], Captured]] = []
 
