@@ -15,102 +15,22 @@ from typing import Any
 import numpy as np
 
 from equivalence.evaluator.lanes import NONE, SOME, Lanes, Planes
-from equivalence.fields import faces
 from equivalence.fields import mersenne as ring
-from equivalence.fields.mersenne import MASK
-from equivalence.interpretations.base import Site, tag
+from equivalence.interpretations.base import Site
 from equivalence.interpretations.exact import lossless
-from equivalence.interpretations.hashed import LITERAL, Hashed, Words, as_float
+from equivalence.interpretations.hashed import LITERAL, Words, as_float
+from equivalence.interpretations.reassociated_faces import KIND, MULTISET, SUM, mark_of
+from equivalence.interpretations.reassociated_products import Products, product_is_exact
 
-KIND = faces.KIND
-SUM, MAX, MIN = np.uint64(1 << 62), np.uint64(2 << 62), np.uint64(3 << 62)
-_MULTISET = {"add": SUM, "max": MAX, "min": MIN}
 _COMBINE = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum,
             "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}  # fmt: skip
 
 
-def _mark(words: Words) -> Words:
-    """What the face is a multiset under, as a small number that can be hashed."""
-    return (words & KIND) >> np.uint64(62)
-
-
-class Reassociated(Hashed):
+class Reassociated(Products):
     """Fingerprints up to the order of accumulation."""
 
     name = "reassociated"
     plane = "reassociated"
-
-    def __init__(self, seed: int, uncontracted: bool = False) -> None:
-        """``uncontracted``: an fma is its product and its sum; which products were fixed, and how, is noted."""
-        super().__init__(seed)
-        self.uncontracted = uncontracted
-        self.fixed_fused: list[Words] = []
-        self.fixed_rounded: list[Words] = []
-        self._negation = np.uint64(self.mixer.leaf(tag("negation"), "mask") & int(MASK))
-
-    # -- faces ---------------------------------------------------------------------------------------------------
-
-    def closed(self, lanes: Lanes) -> Words:
-        """The operand as others see it: a hash of its face; a literal zero is 0, so that products with it vanish."""
-        words = self.word(lanes)
-        sealed = self.mixer.seal(tag("closed"), words)
-        zero = self._zeros(lanes)
-        if zero is not None:
-            sealed = np.where(zero, np.uint64(0), sealed)
-            self.assumed.add("the sign of zero: literal zeros were dropped from sums and products")
-        return sealed
-
-    def _zeros(self, lanes: Lanes) -> np.ndarray | None:
-        """Mask of literal zeros, or None."""
-        return self.literal_is(lanes, 0.0) if lanes.literal != NONE and lanes.dtype.is_float else None
-
-    def term_key(self, kind: str, lanes: Lanes) -> np.uint64:
-        return np.uint64(self.mixer.leaf(tag("face"), f"{kind}:{lanes.dtype}"))
-
-    def face(self, kind: str, lanes: Lanes, out: Lanes) -> Words:
-        """The operand's contribution to a multiset: its own terms, or itself times the key; literal neutrals are 0."""
-        words, mark, key = self.word(lanes), _MULTISET[kind], self.term_key(kind, out)
-        contribution = faces.contributions(words, key, mark)
-        if contribution is None:
-            contribution = faces.contributions(self._own_kind(words, mark), key, mark)
-        assert contribution is not None
-        neutral = self._neutral(kind, lanes)
-        return contribution if neutral is None else np.where(neutral, np.uint64(0), contribution)
-
-    def _own_kind(self, words: Words, mark: np.uint64) -> Words:
-        """A sum inside a maximum is one term: unclosed, max(a+b, c+d) would be max(a+c, b+d)."""
-        kinds = words & KIND
-        return np.where((kinds != 0) & (kinds != mark), self.mix("face of another kind", words, _mark(words)), words)
-
-    def _neutral(self, kind: str, lanes: Lanes) -> np.ndarray | None:
-        value = {"add": 0.0, "max": float("-inf"), "min": float("inf")}[kind]
-        mask = self.literal_is(lanes, value)
-        if mask is not None and kind == "add":
-            self.assumed.add("the sign of zero: literal zeros were dropped from sums and products")
-        return mask
-
-    def accumulate(self, kind: str, site: Site, out: Lanes, a: Lanes, b: Lanes) -> Planes:
-        """a (+|max|min) b as multisets; next to a neutral literal the other operand stays what it is."""
-        mark, key = _MULTISET[kind], self.term_key(kind, out)
-        words = faces.accumulated(self.word(a), self.word(b), key, mark)
-        if words is None:
-            words = faces.accumulated(*(self._own_kind(self.word(x), mark) for x in (a, b)), key, mark)
-        assert words is not None
-        for mine, other in ((a, b), (b, a)):
-            words = self.replace(words, self._neutral(kind, mine), self.word(other))
-        for mine in (a, b):
-            words = self._absorbed(kind, mine, words)
-        return self.settle(site, out, (a, b), words)
-
-    def _absorbed(self, kind: str, lanes: Lanes, words: Words) -> Words:
-        """A literal infinity swallows every finite addend; -inf is the least, +inf the greatest."""
-        mask = self.where_literal(lanes, self.word(lanes))
-        if mask is None or not lanes.dtype.is_float:
-            return words
-        data = as_float(lanes.data)
-        swallow = {"add": np.isinf(data), "max": data == np.inf, "min": data == -np.inf}[kind]
-        swallow = swallow & mask
-        return np.where(swallow, self.word(lanes), words) if swallow.any() else words
 
     # -- arithmetic ----------------------------------------------------------------------------------------------
 
@@ -134,142 +54,15 @@ class Reassociated(Hashed):
                 words = np.where(mask, closed, words)
         return self.give(words)
 
-    def _unrounded(self, words: Words) -> Words:
-        """A product's word inside an fma; that of the negated product is the negated word."""
-        mirrored = self._involution(words)
-        straight = (words & MASK) <= mirrored
-        fused = self.mix("fused product", np.where(straight, words & MASK, mirrored))
-        return np.where(straight, fused, self._involution(fused))
-
     def op_sub(self, site: Site, out: Lanes, a: Lanes, b: Lanes) -> Planes:
         if not out.dtype.is_float:
             return self.generic(site, out, a, b)
         return self.op_add(site, out, a, self.negated(b))
 
-    def negated(self, b: Lanes) -> Lanes:
-        """-b as one term: an involution on closed words that no sum in the ring can undo."""
-        words = self.word(b)
-        single = (words & KIND) == 0
-        sealed = (
-            words & MASK
-            if single.all()
-            else np.where(single, words & MASK, self.mix("closed sum", words, _mark(words)))
-        )
-        negative = self._involution(sealed)
-        if b.literal != NONE:
-            literal = self.where_literal(b, words)
-            if literal is not None:
-                flipped = self.literal_word(-b.data, b) | LITERAL
-                negative = np.where(literal, flipped, negative)
-        with np.errstate(all="ignore"):
-            return b.replace(data=-b.data, planes={self.plane: negative})
-
-    def _involution(self, words: Words) -> Words:
-        """An invertible scramble, a mask, and the scramble undone: -(-x) = x, and x + (-x) is not zero."""
-        return unscramble((scramble(words) ^ self._negation) & MASK)
-
     def op_neg(self, site: Site, out: Lanes, a: Lanes) -> Planes:
         if not out.dtype.is_float:
             return self.generic(site, out, a)
         return self.give(self.word(self.negated(a)))
-
-    def op_mul(self, site: Site, out: Lanes, a: Lanes, b: Lanes) -> Planes:
-        if not out.dtype.is_float:
-            return self.generic(site, out, a, b, symmetric=True)
-        scaled = self._scaled_everywhere(out, a, b)
-        if scaled is not None:
-            return self.settle(site, out, (a, b), scaled)
-        words = self._signed_product(out, a, b)
-        for factor, other in ((a, b), (b, a)):
-            words = self._times_literal(out, factor, other, words)
-        for lanes in (a, b):
-            zero = self.literal_is(lanes, 0.0)
-            if zero is not None:
-                words = np.where(zero, self.literal_word(np.zeros((1,) * words.ndim), out) | LITERAL, words)
-        return self.settle(site, out, (a, b), words)
-
-    def _scaled_everywhere(self, out: Lanes, a: Lanes, b: Lanes) -> Words | None:
-        """The product, where one factor is one literal power of two and scaling by it is exact in every lane."""
-        for factor, other in ((a, b), (b, a)):
-            if factor.data.size == 1 and other.literal == NONE:
-                words = self._times_literal(out, factor, other, None)
-                if words is not None:
-                    return words
-        return None
-
-    def _signed_product(self, out: Lanes, a: Lanes, b: Lanes, fused: bool = False) -> Words:
-        """The term a * b; the sign of a negative literal factor is the sign of the product."""
-        (x, sx), (y, sy) = self._magnitude(a), self._magnitude(b)
-        words = self._closed_product(out, x, y)
-        if self.uncontracted and not out.product and not product_is_exact(a, b, out):
-            (self.fixed_fused if fused else self.fixed_rounded).append(np.unique(words & MASK))
-        elif fused:
-            words = self._unrounded(words)
-        if sx is None and sy is None:
-            return words
-        flip = sx if sy is None else sy if sx is None else sx ^ sy
-        return np.where(flip, self._involution(words), words)
-
-    def _closed_product(self, out: Lanes, a: Lanes, b: Lanes) -> Words:
-        if self._zeros(a) is None and self._zeros(b) is None:
-            factor = self.mixer.leaf(tag("product"), str(out.dtype))
-            return self.mixer.sealed_product(tag("closed"), factor, self.word(a), self.word(b))
-        return self._product(out, ring.mul(self.closed(a), self.closed(b)))
-
-    def mix_closed(self, text: str, *args: Lanes) -> Words:
-        """A hash of the operands as others see them."""
-        if len(args) <= 2 and all(self._zeros(a) is None for a in args):
-            return self.mixer.mix_sealed(tag("closed"), tag(text), *(self.word(a) for a in args))
-        return self.mix(text, *(self.closed(a) for a in args))
-
-    def _magnitude(self, lanes: Lanes) -> tuple[Lanes, np.ndarray | None]:
-        """(|x| for negative literals, where that changed something)."""
-        literal = self.where_literal(lanes, self.word(lanes))
-        if literal is None:
-            return lanes, None
-        negative = literal & np.signbit(as_float(lanes.data))
-        if not negative.any():
-            return lanes, None
-        with np.errstate(all="ignore"):
-            data = np.where(negative, -lanes.data, lanes.data)
-        words = np.where(negative, self.literal_word(data, lanes) | LITERAL, self.word(lanes))
-        return lanes.replace(data=data, planes={self.plane: words}), negative
-
-    def _product(self, out: Lanes, words: Words) -> Words:
-        return ring.mul(words, np.uint64(self.mixer.leaf(tag("product"), str(out.dtype))))
-
-    def _times_literal(self, out: Lanes, factor: Lanes, other: Lanes, words: Words | None) -> Words | None:
-        """A literal +2^k scales every term of a sum alike; 1 is the case k = 0 for any face.
-
-        ``words`` are those of the other lanes; without them None is given unless every lane scales.
-        """
-        power = self.power_of_two(factor)
-        if power is None:
-            return words
-        mask, exponent = power
-        mask = mask & ~np.signbit(as_float(factor.data)) & self.scales_exactly(out, other, exponent)
-        kind = self.word(other) & KIND
-        mask = mask & ((kind == 0) | (kind == SUM) | (exponent == 0))
-        if not mask.any() or (words is None and not mask.all()):
-            return words
-        scaled = self.scaled(self.word(other), exponent) | kind
-        return scaled if words is None else np.where(mask, scaled, words)
-
-    def op_div(self, site: Site, out: Lanes, a: Lanes, b: Lanes) -> Planes:
-        if not out.dtype.is_float:
-            return self.generic(site, out, a, b, text=f"div {site.attrs['rounding']}")
-        words = self.mix_closed(f"div:{out.dtype}", a, b)
-        power = self.power_of_two(b)
-        if power is not None:
-            mask, exponent = power
-            kind = self.word(a) & KIND
-            mask = mask & ~np.signbit(as_float(b.data)) & self.scales_exactly(out, a, exponent)
-            mask = mask & ((kind == 0) | (kind == SUM) | (exponent == 0))
-            words = np.where(mask, self.scaled(self.word(a), -exponent) | kind, words)
-        zero = self.literal_is(a, 0.0)
-        if zero is not None:
-            words = np.where(zero, self.literal_word(np.zeros((1,) * words.ndim), out) | LITERAL, words)
-        return self.settle(site, out, (a, b), words)
 
     def op_fma(self, site: Site, out: Lanes, a: Lanes, b: Lanes, c: Lanes) -> Planes:
         """An explicit fma has one rounding: its product is another term than the rounded one, unless it is exact."""
@@ -307,11 +100,6 @@ class Reassociated(Hashed):
         mixed = self.sym(text, *words) if symmetric else self.mix(text, *words)
         return self.settle(site, out, args, mixed)
 
-    def _sealed(self, lanes: Lanes) -> Words:
-        """Closed without the zero rule: in a comparison or a select a literal zero is a value like any other."""
-        words = self.word(lanes)
-        return self.mixer.seal(tag("closed"), words) if lanes.dtype.is_float else words
-
     def op_cast(self, site: Site, out: Lanes, a: Lanes) -> Planes:
         """Lossless widening keeps a term; a sum is closed in the dtype it was added in."""
         if self.same_integer(a, out):
@@ -322,7 +110,7 @@ class Reassociated(Hashed):
         many = (words & KIND) != 0
         if a.dtype is out.dtype or not many.any():
             return self.give(words)
-        return self.give(np.where(many, self.mix(f"widened sum:{a.dtype}", words, _mark(words)), words))
+        return self.give(np.where(many, self.mix(f"widened sum:{a.dtype}", words, mark_of(words)), words))
 
     # -- accumulation --------------------------------------------------------------------------------------------
 
@@ -337,7 +125,7 @@ class Reassociated(Hashed):
             if out.dtype.kind != "bool" and combine in ("add", "mul"):
                 return self.give(ring.sum_axis(words, axis) if combine == "add" else ring.prod_axis(words, axis))
             return self.give(self.unordered_set(f"reduce {combine}:{out.dtype}", words, axis))
-        if combine not in _MULTISET:
+        if combine not in MULTISET:
             return self.give(self.unordered_set(f"reduce {combine}:{out.dtype}", self._sealed(full), axis))
         return self.give(self._folded(combine, full, out, axis))
 
@@ -347,7 +135,7 @@ class Reassociated(Hashed):
         if words.shape[axis] == 1:
             return words.squeeze(axis)
         neutral = self._neutral(combine, x)
-        total = ring.sum_axis(self.face(combine, x, out), axis) | _MULTISET[combine]
+        total = ring.sum_axis(self.face(combine, x, out), axis) | MULTISET[combine]
         total = self._absorbed_axis(combine, x, total, axis)
         if neutral is None:
             return total
@@ -467,33 +255,10 @@ def contradict(a: Reassociated, b: Reassociated) -> bool:
     return meet(a.fixed_fused, b.fixed_rounded) or meet(b.fixed_fused, a.fixed_rounded)
 
 
-def product_is_exact(a: Lanes, b: Lanes, out: Lanes) -> bool:
-    """Whether every product of the two is a value of ``out``'s format: f16 or f8 operands in f32, f32 in f64."""
-    narrow = {"f16", "f8e4m3fn", "f8e5m2", "f8e4m3fnuz", "f8e5m2fnuz", "f8e4m3b11fnuz"}
-    names = {(x.fits or x.dtype).name for x in (a, b)}
-    return (out.dtype.name == "f32" and names <= narrow) or (out.dtype.name == "f64" and names <= narrow | {"bf16"})
-
-
 def precision_keeps(precision: str, dt: Any) -> bool:
     """Whether rounding a dot's operands of format ``dt`` to ``precision`` changes nothing."""
     kept = {"f16", "bf16", "f8e4m3fn", "f8e5m2", "f8e4m3fnuz", "f8e5m2fnuz", "f8e4m3b11fnuz"}
     return dt.name in kept if precision in ("tf32", "tf32x3") else dt.name in kept - {"f16"}
-
-
-_ODD = 0x1D8E4E27C47D124F & int(MASK) | 1
-_INVERSE = pow(_ODD, -1, 1 << 61)
-
-
-def scramble(words: Words) -> Words:
-    """An invertible map of 61-bit words (odd multiplication modulo 2^61 and a shift)."""
-    x = ((words & MASK) * np.uint64(_ODD)) & MASK
-    return x ^ (x >> np.uint64(31))
-
-
-def unscramble(words: Words) -> Words:
-    """The inverse of scramble."""
-    x = words ^ (words >> np.uint64(31))
-    return (x * np.uint64(_INVERSE)) & MASK
 
 
 __all__ = ["Reassociated", "contradict", "product_is_exact"]
