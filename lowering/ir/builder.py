@@ -5,10 +5,10 @@ Gives Builder.  Front ends use it; it knows nothing of any source language.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from itertools import count
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -49,7 +49,7 @@ class Builder:
         return self.op(name, operands, **attrs).results[0]
 
     @contextmanager
-    def at(self, span: Span) -> Iterator[None]:
+    def at(self, span: Span) -> Generator[None]:
         """Ops built inside come from ``span``."""
         saved, self.span = self.span, span
         try:
@@ -58,7 +58,7 @@ class Builder:
             self.span = saved
 
     @contextmanager
-    def into(self, block: Block) -> Iterator[Block]:
+    def into(self, block: Block) -> Generator[Block]:
         """Ops built inside go to ``block``."""
         saved, self.block = self.block, block
         try:
@@ -80,7 +80,8 @@ class Builder:
     def constant(self, value: Any, dt: DType, shape: tuple[int, ...] = ()) -> Value:
         """A literal: a number splat to ``shape``, or an array whose shape is taken."""
         if isinstance(value, np.ndarray) and value.ndim:
-            return self("constant", to=dt.name, shape=value.shape, value=value.astype(dt.numpy))
+            array = cast("np.ndarray[Any, np.dtype[Any]]", value)
+            return self("constant", to=dt.name, shape=array.shape, value=array.astype(dt.numpy))
         return self("constant", to=dt.name, shape=tuple(shape), value=_plain(value, dt))
 
     def like(self, value: Any, model: Value) -> Value:

@@ -116,7 +116,8 @@ class _Parser:
         return Function(name, params, body, attrs)
 
     def inputs(self) -> tuple[list[Value], list[str]]:
-        values, names = [], []
+        values: list[Value] = []
+        names: list[str] = []
         self.t.expect("(")
         while not self.t.take(")"):
             values.append(self.typed())
@@ -125,7 +126,7 @@ class _Parser:
         return values, names
 
     def typed_list(self) -> list[Value]:
-        values = []
+        values: list[Value] = []
         self.t.expect("(")
         while not self.t.take(")"):
             values.append(self.typed())
@@ -141,7 +142,7 @@ class _Parser:
         name = self.t.expect_kind("word")
         if name not in DTYPES:
             self.t.fail(f"no dtype {name!r}")
-        shape = []
+        shape: list[int] = []
         if self.t.take("["):
             while not self.t.take("]"):
                 shape.append(int(self.t.expect_kind("number")))
@@ -161,7 +162,7 @@ class _Parser:
         return self.scope[name]
 
     def op(self) -> Op:
-        results = []
+        results: list[str] = []
         while self.t.kind == "value":
             results.append(self.t.advance()[1:])
             self.t.take(",")
@@ -170,7 +171,7 @@ class _Parser:
         name = self.t.expect_kind("word")
         if name not in RECORDS:
             self.t.fail(f"no op {name!r}")
-        operands = []
+        operands: list[Value] = []
         while self.t.kind == "value":
             operands.append(self.use())
             if not self.t.take(","):
@@ -215,7 +216,7 @@ class _Parser:
         )
 
     def regions(self) -> list[Block]:
-        regions = []
+        regions: list[Block] = []
         self.t.expect("(")
         while not self.t.take(")"):
             self.t.expect("^")
@@ -252,7 +253,7 @@ class _Parser:
         if self.t.kind == "string":
             return self.t.string()
         if self.t.take("["):
-            items = []
+            items: list[Any] = []
             while not self.t.take("]"):
                 items.append(self.literal())
                 self.t.take(",")

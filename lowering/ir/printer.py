@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import base64
 import json
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, cast
 
 import numpy as np
 
@@ -85,12 +86,14 @@ def _attrs(attrs: dict[str, Any]) -> str:
 
 def _literal(value: Any) -> str:
     if isinstance(value, np.ndarray):
+        value = cast("np.ndarray[Any, np.dtype[Any]]", value)
         data = base64.b64encode(np.ascontiguousarray(value).tobytes()).decode()
         return f'dense<{from_numpy(value.dtype)}[{",".join(map(str, value.shape))}] "{data}">'
     if isinstance(value, (tuple, list)):
-        return "[" + ", ".join(map(_literal, value)) + "]"
+        return "[" + ", ".join(map(_literal, cast("Sequence[Any]", value))) + "]"
     if isinstance(value, str):
         return json.dumps(value)
     if value is None or isinstance(value, (bool, np.bool_)):
-        return {True: "true", False: "false", None: "null"}[None if value is None else bool(value)]
-    return repr(float(value)) if isinstance(value, (float, np.floating)) else str(int(value))
+        return {True: "true", False: "false", None: "null"}[None if value is None else bool(cast("bool", value))]
+    number = cast("float", value)
+    return repr(float(number)) if isinstance(number, (float, np.floating)) else str(int(number))

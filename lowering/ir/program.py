@@ -25,8 +25,8 @@ class Value:
 class Block:
     """A straight list of ops with arguments; a region of KIR is one block, ended by ``yield`` (or ``condition``)."""
 
-    args: list[Value] = field(default_factory=list)
-    ops: list[Op] = field(default_factory=list)
+    args: list[Value] = field(default_factory=list[Value])
+    ops: list[Op] = field(default_factory=list["Op"])
 
     def walk(self) -> Iterator[Op]:
         """Every op, nested ones included, in textual order."""
@@ -43,8 +43,8 @@ class Op:
     name: str
     operands: list[Value]
     results: list[Value]
-    attrs: dict[str, Any] = field(default_factory=dict)
-    regions: list[Block] = field(default_factory=list)
+    attrs: dict[str, Any] = field(default_factory=dict[str, Any])
+    regions: list[Block] = field(default_factory=list[Block])
     span: Span = UNKNOWN_SPAN
 
     @property
@@ -63,7 +63,7 @@ class Function:
     name: str
     params: list[Value]
     body: Block
-    attrs: dict[str, Any] = field(default_factory=dict)
+    attrs: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
 @dataclass(eq=False, slots=True)
@@ -77,9 +77,9 @@ class Program:
     body: Block
     input_names: list[str]
     outputs: list[tuple[str, Value]]
-    kernels: dict[str, Function] = field(default_factory=dict)
-    attrs: dict[str, Any] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
+    kernels: dict[str, Function] = field(default_factory=dict[str, Function])
+    attrs: dict[str, Any] = field(default_factory=dict[str, Any])
+    notes: list[str] = field(default_factory=list[str])
 
     def walk(self) -> Iterator[Op]:
         """Every op of the program and of its kernels."""

@@ -7,6 +7,7 @@ Integers carry their signedness (``i32`` is two's complement, ``u32`` unsigned);
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -39,7 +40,7 @@ class DType:
 
 
 def _table() -> dict[str, DType]:
-    rows: list[tuple[str, str, int, object]] = [
+    rows: list[tuple[str, str, int, Any]] = [
         ("i1", "bool", 1, np.bool_),
         ("i8", "int", 8, np.int8),
         ("i16", "int", 16, np.int16),

@@ -27,7 +27,7 @@ class OpRecord:
     infer: TypeRule
     doc: str
     primitive: bool = False
-    attrs: dict[str, Any] = field(default_factory=dict)
+    attrs: dict[str, Any] = field(default_factory=dict[str, Any])
     regions: int | None = 0  # None: any number
 
 

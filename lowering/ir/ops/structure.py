@@ -31,13 +31,14 @@ def _reshape(types: Sequence[TensorType], attrs: Attrs, _regions: Sequence[Block
 
 def _transpose(types: Sequence[TensorType], attrs: Attrs, _regions: Sequence[Block]) -> list[TensorType]:
     arity(types, 1, "transpose")
-    require(sorted(attrs["perm"]) == list(range(types[0].rank)), f"transpose: perm {attrs['perm']} for {types[0]}")
-    return [types[0].with_shape(tuple(types[0].shape[i] for i in attrs["perm"]))]
+    perm: list[int] = list(attrs["perm"])
+    require(sorted(perm) == list(range(types[0].rank)), f"transpose: perm {perm} for {types[0]}")
+    return [types[0].with_shape(tuple(types[0].shape[i] for i in perm))]
 
 
 def _slice(types: Sequence[TensorType], attrs: Attrs, _regions: Sequence[Block]) -> list[TensorType]:
     arity(types, 1, "slice")
-    shape = []
+    shape: list[int] = []
     for extent, start, limit, step in zip(types[0].shape, attrs["start"], attrs["limit"], attrs["step"], strict=True):
         require(0 <= start <= limit <= extent and step >= 1, f"slice: {start}:{limit}:{step} of {extent}")
         shape.append(-(-(limit - start) // step))
@@ -58,7 +59,7 @@ def _pad(types: Sequence[TensorType], attrs: Attrs, _regions: Sequence[Block]) -
 
 
 def _concat(types: Sequence[TensorType], attrs: Attrs, _regions: Sequence[Block]) -> list[TensorType]:
-    axis = attrs["axis"]
+    axis: int = attrs["axis"]
     rest = {t.dtype.name + str(t.shape[:axis] + t.shape[axis + 1 :]) for t in types}
     require(len(rest) == 1, f"concat: {', '.join(map(str, types))} along {axis}")
     shape = list(types[0].shape)
