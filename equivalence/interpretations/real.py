@@ -14,10 +14,11 @@ from equivalence.fields.primes import SafePrime
 from equivalence.interpretations.base import Interpretation, Site
 from equivalence.interpretations.real_accumulate import Accumulate
 from equivalence.interpretations.real_agreement import Agreement, agree, together
-from equivalence.interpretations.real_cell import BOTH, DATA, NOTHING, Cell, cell, nothing, ones, pointwise
+from equivalence.interpretations.real_cell import BOTH, DATA, NOTHING, PURE, Cell, cell, nothing, ones, pointwise
 from equivalence.interpretations.real_channels import Channels
 from equivalence.interpretations.real_literals import Literals, constants_of
 from equivalence.interpretations.real_relevance import dismiss
+from equivalence.interpretations.real_signs import KnownSigns
 from equivalence.interpretations.real_sites import SiteRecord, Sites
 from lowering.errors import Span
 from lowering.ir.program import Program
@@ -37,6 +38,7 @@ class Real(Accumulate, Interpretation):
         self.channels = Channels(seed, prime)
         self.literals = Literals(self.channels, seed, identification)
         self.sites = Sites()
+        self.known_signs = KnownSigns()
         self.spread: set[str] = set()
         self.free: set[str] = set()
         self.alike: set[str] = set()
@@ -76,7 +78,7 @@ class Real(Accumulate, Interpretation):
         sample = pointwise(lambda data: data.astype(np.float64), lanes.data)
         if name in self.spread:
             sample = spread_apart(sample, index)
-        return Cell(sample, v, w, np.full(ones(index.ndim), BOTH)).planes()
+        return Cell(sample, v, w, np.full(ones(index.ndim), BOTH | PURE)).planes()
 
     def undefined(self, first: int, lanes: Lanes) -> Planes:
         """No channel, no sample: nothing that depends on such a lane is ever equal."""

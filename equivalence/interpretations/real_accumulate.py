@@ -13,6 +13,7 @@ import numpy as np
 from equivalence.evaluator.lanes import FLOAT_DATA, Lanes, Planes
 from equivalence.interpretations import ieee
 from equivalence.interpretations import real_parity as parity
+from equivalence.interpretations import real_signs as signs
 from equivalence.interpretations import real_twist as twist
 from equivalence.interpretations.base import Site
 from equivalence.interpretations.real_cell import (
@@ -23,6 +24,7 @@ from equivalence.interpretations.real_cell import (
     MAX,
     NEGINF,
     PARITY,
+    PURE,
     ROOTS,
     SIGNS,
     TWISTS,
@@ -90,7 +92,9 @@ class Accumulate(Integers):
         if not out.dtype.is_integer or not result.is_all(CONCRETE):
             return result
         own = np.ascontiguousarray(full(own_values(x), x.shape[axis - 1], axis))
-        return self.concrete(ieee.reduce(site.attrs, out.dtype, own, axis), result.is_all(LITERAL))
+        wrapped = self.concrete(ieee.reduce(site.attrs, out.dtype, own, axis), result.is_all(LITERAL))
+        unchanged = wrapped.sample == result.sample
+        return wrapped.marked(wrapped.mark | np.where(unchanged, result.mark & signs.FACTS, np.uint32(0)))
 
     def _reduce_bits(self, site: Site, out: Lanes, x: Lanes, a: Cell, axis: int) -> Cell:
         """Bitwise folds: of concrete integers; of opaque ones a random function of their sum."""
@@ -109,7 +113,7 @@ class Accumulate(Integers):
             a = self.channels.filled(a, np.expand_dims(lost, axis))
             common = np.bitwise_and.reduce(a.mark, axis=axis)
         either = np.bitwise_or.reduce(a.mark, axis=axis)
-        return a, (common & (BOTH | LITERAL | CONCRETE | WHOLE)) | (either & (ROOTS | DATA))
+        return a, (common & (BOTH | LITERAL | CONCRETE | WHOLE | PURE)) | (either & (ROOTS | DATA))
 
     def sum_along(self, a: Cell, axis: int) -> Cell:
         if a.sample.shape[axis] == 1:
@@ -119,13 +123,14 @@ class Accumulate(Integers):
             mark = mark | parity.added_along(a.mark, axis)
         if a.has(TWISTS):
             mark = mark | twist.added_along(a, axis)
+        mark = mark | signs.added_along(a, axis)
         if a.has(NEGINF):
             mark = mark | flag(np.logical_or.reduce(a.minus_infinity, axis=axis), NEGINF)
         field = self.channels.field
         v = field.v.sum_axis(a.v, axis) if (mark & V).any() else nothing(mark.ndim)
         w = field.w.sum_axis(a.w, axis) if (mark & W).any() else nothing(mark.ndim)
         with np.errstate(all="ignore"):
-            return Cell(np.add.reduce(a.sample, axis=axis), v, w, mark)
+            return self.remembered(Cell(np.add.reduce(a.sample, axis=axis), v, w, mark))
 
     def product_along(self, a: Cell, axis: int) -> Cell:
         a, mark = self._shared_along(a, axis)
@@ -156,6 +161,8 @@ class Accumulate(Integers):
         # A mask is the extremum only where all lanes are masked; any other winner was chosen by the data.
         settled = literal | ((chosen.mark & NEGINF) != 0)
         mark = np.where(settled, chosen.mark, chosen.mark & ~LITERAL) if chosen.has(LITERAL) else chosen.mark
+        known = signs.of_max_along(a, axis) if combine == "max" else np.bitwise_and.reduce(signs.facts(a), axis=axis)
+        mark = np.where(literal, mark, (mark & ~signs.REGIONAL) | known)
         chosen = self.freed(site, "extremum", chosen.marked(mark | MAX if combine == "max" else mark))
         return self._among_lanes(site, combine, chosen, a, axis)
 
@@ -211,7 +218,7 @@ class Accumulate(Integers):
         planes = []
         for x in (values, indices):
             chosen = x.map(lambda plane: along(plane, place, axis).squeeze(axis))
-            planes.append(chosen.marked(chosen.mark & ~LITERAL).planes())
+            planes.append(chosen.marked(chosen.mark & ~(LITERAL | signs.REGIONAL)).planes())
         return planes
 
     # -- scan ----------------------------------------------------------------------------------------------------
@@ -227,7 +234,7 @@ class Accumulate(Integers):
 
     def _running_sum(self, a: Cell, axis: int) -> Cell:
         field = self.channels.field
-        mark = np.bitwise_and.accumulate(a.mark, axis=axis) & (BOTH | LITERAL | CONCRETE | WHOLE)
+        mark = np.bitwise_and.accumulate(a.mark, axis=axis) & (BOTH | LITERAL | CONCRETE | WHOLE | PURE)
         mark = mark | (np.bitwise_or.accumulate(a.mark, axis=axis) & (ROOTS | DATA | UNSURE))
         if a.has(SIGNS):
             mark = mark | (np.bitwise_xor.accumulate(a.mark, axis=axis) & PARITY)
@@ -279,7 +286,7 @@ class Accumulate(Integers):
             if a.alive.all() and b.alive.all():
                 a, b = self.channels.filled(a, everywhere), self.channels.filled(b, everywhere)
                 row, column = (np.full((1,) * a.mark.ndim, BOTH) | x for x in (row, column))
-        mark = (row & column & (BOTH | LITERAL | CONCRETE | WHOLE)) | ((row | column) & (ROOTS | DATA)) | lost
+        mark = (row & column & (BOTH | LITERAL | CONCRETE | WHOLE | PURE)) | ((row | column) & (ROOTS | DATA)) | lost
         v = self._product(self.channels.field.v, a.v, b.v) if (mark & V).any() else nothing(mark.ndim)
         w = self._product(self.channels.field.w, a.w, b.w) if (mark & W).any() else nothing(mark.ndim)
         with np.errstate(all="ignore"):
@@ -303,7 +310,7 @@ class Accumulate(Integers):
             self._record_order(site, cells[0], place, axis)
         self.sites.choice = ("order", place, axis)
         moved_cells = [x.map(lambda plane: along(plane, place, axis)) for x in cells]
-        return [x.marked(x.mark & ~LITERAL).planes() for x in moved_cells]
+        return [x.marked(x.mark & ~(LITERAL | signs.REGIONAL)).planes() for x in moved_cells]
 
     def _record_order(self, site: Site, a: Cell, place: Array, axis: int) -> None:
         """Whether the first and the last lane have moved, and each lane was first and last, some time."""

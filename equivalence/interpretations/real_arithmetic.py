@@ -11,6 +11,7 @@ import numpy as np
 
 from equivalence.fields.constants import Form, exact
 from equivalence.interpretations import real_parity as parity
+from equivalence.interpretations import real_signs as signs
 from equivalence.interpretations import real_twist as twist
 from equivalence.interpretations.real_cell import (
     BOTH,
@@ -18,6 +19,10 @@ from equivalence.interpretations.real_cell import (
     LITERAL,
     MAX,
     NEGINF,
+    NONNEG,
+    NONZERO,
+    NOTHING,
+    PURE,
     ROOT_V,
     ROOT_W,
     ROOTS,
@@ -36,13 +41,14 @@ from equivalence.interpretations.real_cell import (
 from equivalence.interpretations.real_channels import Channels
 from equivalence.interpretations.real_literals import SENTINEL, Literals
 
-_KEPT = BOTH | LITERAL | CONCRETE | WHOLE
+_KEPT = BOTH | LITERAL | CONCRETE | WHOLE | PURE
 
 
 class Arithmetic:
     """The field operations."""
 
     channels: Channels
+    known_signs: signs.KnownSigns
     literals: Literals
 
     def shared(self, a: Cell, b: Cell) -> Array:
@@ -71,6 +77,8 @@ class Arithmetic:
             mark = mark | self._low_sum(op, a, b)
         v, w = self.channels.apply(op, mark, a, b)
         self.learn(op, a, b)
+        if op == "add":
+            mark = mark | signs.added(a, b)
         return Cell(pointwise(fn, a.sample, b.sample), v, w, mark)
 
     @staticmethod
@@ -88,7 +96,7 @@ class Arithmetic:
         v = self.channels.field.v.neg(a.v) if a.has(V) else a.v
         w = self.channels.field.w.neg(a.w) if a.has(W) else a.w
         sample = pointwise(np.negative, a.sample)
-        mark = a.mark & ~NEGINF
+        mark = a.mark & ~(NEGINF | NONNEG)
         if a.has(LITERAL):
             mark = mark | flag(((a.mark & LITERAL) != 0) & (sample <= SENTINEL), NEGINF)
             self.learn("sub", self.literals.form(exact(0), a.mark.ndim), a)
@@ -97,8 +105,9 @@ class Arithmetic:
     # -- products ------------------------------------------------------------------------------------------------
 
     def mul(self, a: Cell, b: Cell) -> Cell:
+        known = signs.product(a, b)
         a, b = self.channels.completed(a, b)
-        mark = self.shared(a, b) | self._kept_max(a, b) | self._kept_max(b, a)
+        mark = known | self.shared(a, b) | self._kept_max(a, b) | self._kept_max(b, a)
         if a.has(SIGNS) or b.has(SIGNS):
             mark = mark | parity.product(self.literals, a, b)
         if not (a.is_all(LITERAL) and b.is_all(LITERAL)):
@@ -110,7 +119,13 @@ class Arithmetic:
             mark, sample = self._absorbed(x, other, mark, sample)
         v, w = self.channels.apply("mul", mark, a, b)
         self.learn("mul", a, b)
-        return Cell(sample, v, w, mark)
+        return self.remembered(Cell(sample, v, w, mark))
+
+    def remembered(self, x: Cell) -> Cell:
+        """x; what is known of its sign holds for the other side's value of the same residues."""
+        if x.has(NONNEG | NONZERO):
+            self.known_signs.learn(x)
+        return x
 
     @staticmethod
     def _kept_max(x: Cell, by: Cell) -> Array:
@@ -141,7 +156,7 @@ class Arithmetic:
     def div(self, a: Cell, b: Cell) -> Cell:
         a, b = self.channels.completed(a, b)
         turned = self.channels.inverse(b)
-        mark = (self.shared(a, turned) & ~(CONCRETE | WHOLE)) | self._kept_max(a, turned)
+        mark = (self.shared(a, turned) & ~(CONCRETE | WHOLE)) | self._kept_max(a, turned) | signs.product(a, b)
         if a.has(SIGNS) or b.has(SIGNS):
             mark = mark | parity.quotient(self.literals, a, b)
         if not (a.is_all(LITERAL) and b.is_all(LITERAL)):
@@ -152,7 +167,7 @@ class Arithmetic:
         mark, sample = self._absorbed(a, b, mark, sample)
         v, w = self.channels.apply("mul", mark, a, turned)
         self.learn("div", a, b)
-        return Cell(sample, v, w, mark)
+        return self.remembered(Cell(sample, v, w, mark))
 
     def scaled(self, x: Cell, factor: Form) -> Cell:
         return self.mul(x, self.literals.form(factor, x.mark.ndim))
@@ -172,7 +187,8 @@ class Arithmetic:
         v = self.channels.field.v.power(x.v, n) if x.has(V) else x.v
         w = self.channels.field.w.power(x.w, n) if x.has(W) else x.w
         kept = x.mark & (_KEPT | ROOTS) | (x.mark & SIGNS if n == 1 else parity.unsure(x.mark))
-        return Cell(pointwise(lambda s: np.power(s, n), x.sample), v, w, kept)
+        known = signs.facts(x) | (flag((x.mark & BOTH) != 0, NONNEG) if n % 2 == 0 else NOTHING)
+        return Cell(pointwise(lambda s: np.power(s, n), x.sample), v, w, kept | known)
 
     # -- roots ---------------------------------------------------------------------------------------------------
 
@@ -181,7 +197,8 @@ class Arithmetic:
         known = self.literals.mapped(x, lambda form: form.sqrt())
         if known is not None:
             return known
-        mark, field = x.mark & (BOTH | ROOTS | LITERAL) | parity.unsure(x.mark), self.channels.field
+        mark, field = x.mark & (BOTH | ROOTS | LITERAL | NONZERO) | parity.unsure(x.mark), self.channels.field
+        mark = mark | flag((x.mark & BOTH) != 0, NONNEG)
         v, w = nothing(mark.ndim), nothing(mark.ndim)
         if x.has(V):
             v, bad = field.v.sqrt(x.v)

@@ -39,6 +39,10 @@ DATA = np.uint32(2048)
 #: A literal factor is on the way whose real root is not the root that the channel takes (real_twist).
 TWIST_V, TWIST_W = np.uint32(4096), np.uint32(8192)
 TWISTS = TWIST_V | TWIST_W
+#: For every input the real value is not negative; is not zero (real_signs).
+NONNEG, NONZERO = np.uint32(1 << 16), np.uint32(1 << 17)
+#: A rational function of inputs, whatever they are: no decision is on the way.
+PURE = np.uint32(1 << 18)
 #: Where choices are replaced: stands for a maximum or a minimum of several, whose multiset can be found again.
 MANY = np.uint32(32768)
 NOTHING = np.uint32(0)

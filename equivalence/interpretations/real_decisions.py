@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from equivalence.evaluator.lanes import FLOAT_DATA, Lanes, Planes
+from equivalence.interpretations import real_signs as signs
 from equivalence.interpretations.base import Site
 from equivalence.interpretations.real_cell import (
     BOTH,
@@ -18,7 +19,10 @@ from equivalence.interpretations.real_cell import (
     MANY,
     MAX,
     NEGINF,
+    NONNEG,
+    NONZERO,
     NOTHING,
+    PURE,
     WHOLE,
     Array,
     Cell,
@@ -96,9 +100,9 @@ class Decisions(Functions):
         """A concrete truth value."""
         residues = outcome.astype(np.uint32)
         mark = (
-            (BOTH | CONCRETE | WHOLE) | flag(literal, LITERAL)
+            (BOTH | CONCRETE | WHOLE | NONNEG) | flag(literal, LITERAL)
             if literal.any()
-            else np.full((1,) * outcome.ndim, BOTH | CONCRETE | WHOLE)
+            else np.full((1,) * outcome.ndim, BOTH | CONCRETE | WHOLE | NONNEG)
         )
         return Cell(outcome.astype(np.float64), residues, residues, mark)
 
@@ -106,16 +110,30 @@ class Decisions(Functions):
         """The operand that the sample says; where one is NaN, the other."""
         beaten = np.less_equal if kind == "max" else np.greater_equal
         take = ~pointwise(beaten, a.sample, b.sample, dtype=bool)
+        take, foregone = self._foregone_maximum(kind, a, b, take)
         literal = literal_operand(a, b) if lanes and lanes[0].dtype.is_float else None
         if literal is not None or not self.sites.settled(site, kind):
             right = pointwise(np.less if kind == "max" else np.greater, a.sample, b.sample, dtype=bool)
-            self.sites.record(site, kind, decided(a, b), [take, right], lanes, literal)
+            self.sites.record(site, kind, decided(a, b) & ~foregone, [take, right], lanes, literal)
         self.sites.choice = ("pick", take, ~ordinary(a), ~ordinary(b))
         settled = ((a.mark & b.mark & LITERAL) != 0) | ~ordinary(a) | ~ordinary(b)
         left, right_ = (x.marked(unliteral(x.mark, settled)) for x in (a, b))
         chosen = pick(take, left, right_)
+        known = signs.of_max(a, b) if kind == "max" else signs.facts(a) & signs.facts(b)
+        chosen = chosen.marked(np.where(settled, chosen.mark, (chosen.mark & ~signs.REGIONAL) | known))
         chosen = self.freed(site, kind, chosen.marked(chosen.mark | MAX) if kind == "max" else chosen)
         return self.among(site, kind, chosen, [a, b])
+
+    def _foregone_maximum(self, kind: str, a: Cell, b: Cell, take: Array) -> tuple[Array, Array]:
+        """(which operand, where it is that one for every input): a clamp from below that nothing meets."""
+        foregone = np.zeros((1,) * take.ndim, bool)
+        if kind == "max":
+            for x, y, first in ((a, b, True), (b, a, False)):
+                if y.has(LITERAL) and not x.is_all(LITERAL):
+                    never = signs.never_below(x, self.known_signs.recall(x), y)
+                    if never.any():
+                        take, foregone = np.where(never, first, take), foregone | never
+        return take, foregone
 
     def freed(self, site: Site, kind: str, x: Cell) -> Cell:
         """At sites in ``free`` an arbitrary value replaces the chosen one: does the output depend on it at all?"""
@@ -172,8 +190,7 @@ class Decisions(Functions):
         if not self.sites.settled(site, "abs"):
             self.sites.record(site, "abs", decided(x), [negative, ~negative], (a,))
         flipped = pick(negative, self.neg(x), x)
-        if x.has(NEGINF):
-            flipped = flipped.marked(flipped.mark & ~NEGINF)
+        flipped = flipped.marked((flipped.mark & ~(NEGINF | PURE)) | flag(flipped.alive, NONNEG) | (x.mark & NONZERO))
         flipped = self.freed(site, "abs", flipped)
         if self.sites.key(site, "abs") in self.alike:
             return self.hashed("the abs", self.upright(x)[1]).sampled(flipped.sample).planes()
@@ -186,12 +203,54 @@ class Decisions(Functions):
         outcome = pointwise(_PREDICATES[site.attrs["pred"]], x.sample, y.sample, dtype=bool)
         if x.sample is y.sample and x.v is y.v:
             return self.truth(outcome, np.ones((1,) * outcome.ndim, bool)).planes()  # is it NaN: never, in scope
+        always, known = self._settled_by_facts(site.attrs["pred"], x, y)
+        outcome = np.where(known, always, outcome)
         literal = literal_operand(x, y) if a.dtype.is_float else None
+        counted = decided(x, y) & ~known
         if literal is not None or not self.sites.settled(site, "cmp"):
-            self.sites.record(site, "cmp", decided(x, y), [outcome, ~outcome], (a, b), literal)
+            self.sites.record(site, "cmp", counted, [outcome, ~outcome], (a, b), literal)
         if self.sites.key(site, "cmp") in self.free:
-            outcome = outcome ^ decided(x, y)
-        return self.truth(outcome, self._foregone(x, y)).planes()
+            outcome = outcome ^ counted
+        return self.truth(outcome, self._foregone(x, y) | known).planes()
+
+    def _settled_by_facts(self, pred: str, x: Cell, y: Cell) -> tuple[Array, Array]:
+        """(outcome, where it is so for every input): by what is known of signs, or a difference that is a number."""
+        above, below, apart = self._order(x, y)
+        never, unequal = np.zeros_like(above), above | below | apart
+        always = {"ne": (unequal, never), "eq": (never, unequal)}
+        always |= dict.fromkeys(("gt", "ge"), (above, below)) | dict.fromkeys(("lt", "le"), (below, above))
+        yes, no = always[pred]
+        if pred in ("ge", "le"):
+            first, second = (x, y) if pred == "ge" else (y, x)
+            if second.has(LITERAL) and not first.is_all(LITERAL):
+                yes = yes | signs.never_below(first, self.known_signs.recall(first), second)
+        if pred in ("lt", "gt"):
+            first, second = (x, y) if pred == "lt" else (y, x)
+            if second.has(LITERAL) and not first.is_all(LITERAL):
+                no = no | signs.never_below(first, self.known_signs.recall(first), second)
+        return yes, yes | no
+
+    def _order(self, x: Cell, y: Cell) -> tuple[Array, Array, Array]:
+        """Lanes where x > y, x < y, x != y for every input."""
+        above, below, apart = (np.zeros((1,) * x.mark.ndim, bool) for _ in range(3))
+        for first, second, flipped in ((x, y, False), (y, x, True)):
+            if second.has(LITERAL) and not first.is_all(LITERAL):
+                bits = self.known_signs.recall(first)
+                more = signs.above(bits, second)
+                above, below = (above, below | more) if flipped else (above | more, below)
+                apart = apart | (((second.mark & LITERAL) != 0) & (second.sample == 0) & ((bits & NONZERO) != 0))
+        if x.has(BOTH) and y.has(BOTH) and not (x.is_all(LITERAL) or y.is_all(LITERAL)):
+            one = self._differs_by_one(x, y), self._differs_by_one(y, x)
+            above, below = above | one[0], below | one[1]
+        return above, below, apart
+
+    def _differs_by_one(self, x: Cell, y: Cell) -> Array:
+        """Lanes where x - y is 1 in both channels."""
+        both = (x.mark & y.mark & BOTH) == BOTH
+        if not both.any():
+            return np.zeros((1,) * x.mark.ndim, bool)
+        v, w = self.channels.field.v.sub(x.v, y.v), self.channels.field.w.sub(x.w, y.w)
+        return both & (v == 1) & (w == 1)
 
     @staticmethod
     def _foregone(x: Cell, y: Cell) -> Array:
@@ -209,8 +268,10 @@ class Decisions(Functions):
             self.sites.record(site, kind, condition.alive & ~settled, [take, ~take], (c,))
         if self.sites.key(site, kind) in self.free and kind == "select":
             take = take ^ (condition.alive & ~settled)
+        common = signs.facts(x) & signs.facts(y)
         x, y = (z.marked(unliteral(z.mark, settled)) for z in (x, y))
         chosen = pick(take, x, y)
+        chosen = chosen.marked(np.where(settled, chosen.mark, (chosen.mark & ~signs.REGIONAL) | common))
         self.sites.choice = ("pick", take)
         return (self.freed(site, kind, chosen) if kind == "choice" else chosen).planes()
 
@@ -226,6 +287,7 @@ class Decisions(Functions):
             if clipped.any():
                 bound = self.literals.floats(np.full((1,) * x.mark.ndim, value), dtype.name)
                 x = pick(clipped, bound.marked(bound.mark & ~(LITERAL | NEGINF)), x)
+                x = x.marked(x.mark & ~PURE)
         return x
 
     # -- supplied by the integers --------------------------------------------------------------------------------

@@ -19,6 +19,8 @@ from equivalence.interpretations.real_cell import (
     CONCRETE,
     LITERAL,
     NEGINF,
+    NONNEG,
+    NONZERO,
     PARITY,
     ROOT_V,
     ROOT_W,
@@ -90,7 +92,7 @@ class Functions(Arithmetic):
             return known
         whole = self.channels.filled(x, np.ones((1,) * x.mark.ndim, bool))
         rooted = (whole.mark & (ROOT_W | UNSURE)) != 0
-        mark = flag(whole.alive, V) | flag(rooted, ROOT_V) | (x.mark & LITERAL)
+        mark = flag(whole.alive, V | NONNEG | NONZERO) | flag(rooted, ROOT_V) | (x.mark & LITERAL)
         v = self.channels.field.exp(whole.w)
         if x.has(PARITY):
             v = np.where((x.mark & PARITY) != 0, self.channels.field.v.neg(v), v)
@@ -107,7 +109,7 @@ class Functions(Arithmetic):
                 -highest + limit,
             )
         zero = self.literals.form(exact(0), x.mark.ndim)
-        zero = zero.marked(np.where((x.mark & LITERAL) != 0, zero.mark, zero.mark & ~LITERAL))
+        zero = zero.marked(np.where((x.mark & LITERAL) != 0, zero.mark, zero.mark & ~LITERAL) | NONNEG)
         return pick(low | x.minus_infinity, zero, result)
 
     def exp2(self, x: Cell, dtype: str) -> Cell:

@@ -18,7 +18,9 @@ from equivalence.interpretations.real_cell import (
     CONCRETE,
     DATA,
     LITERAL,
+    NONNEG,
     NOTHING,
+    PURE,
     ROOTS,
     WHOLE,
     Array,
@@ -32,6 +34,7 @@ from equivalence.interpretations.real_decisions import Decisions
 from lowering.ir.types import DType
 
 _RING = frozenset(["add", "sub", "mul", "neg"])
+_KEEPS_SIGN = frozenset(["add", "mul", "cast", "and", "or", "max", "min"])
 _ROUND = {"floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "even": np.rint,
           "away": lambda s: np.trunc(s + np.copysign(0.5, s))}  # fmt: skip
 #: floor(-x) = -ceil(x); the other modes are odd.
@@ -57,7 +60,7 @@ class Integers(Decisions):
     def concrete(self, data: Array, literal: bool) -> Cell:
         """Lanes that are exactly these integers."""
         x = self.literals.integers(data)
-        return x if literal else x.marked(x.mark & ~LITERAL)
+        return x if literal else x.marked(x.mark & ~(LITERAL | PURE))
 
     def settled(self, out: Lanes, *args: Lanes) -> Cell:
         """An integer that no float decides; DATA where it is computed from values of integer inputs, masks apart."""
@@ -75,16 +78,25 @@ class Integers(Decisions):
         return self._traced(self._from_floats(site, out, args), out, args)
 
     def _from_floats(self, site: Site, out: Lanes, args: Sequence[Lanes]) -> Cell:
-        literal = self.all_literal(*args)
         own = [a.replace(data=own_values(a)) for a in args]
-        exact = self.concrete(ieee.evaluate(site.name, site.attrs, out.dtype, *own), literal)
         cells = [cell(a) for a in args]
+        exact = self.concrete(ieee.evaluate(site.name, site.attrs, out.dtype, *own), False)
+        exact = exact.marked(exact.mark | self._kept(site, out, cells))
         known = (cells[0].mark & CONCRETE) != 0
         for x in cells[1:]:
             known = known & ((x.mark & CONCRETE) != 0)
         if known.all():
             return exact
         return pick(known, exact, self._opaque_integer(site, out, cells).sampled(exact.sample))
+
+    @staticmethod
+    def _kept(site: Site, out: Lanes, cells: Sequence[Cell]) -> Array:
+        """Lanes of literals give literals; truth values are not negative, nor is what is made of such."""
+        common = cells[0].mark
+        for x in cells[1:]:
+            common = common & x.mark
+        nonneg = flag((common & BOTH) != 0, NONNEG) if out.dtype.kind in ("bool", "uint") else common & NONNEG
+        return (common & LITERAL) | (nonneg if site.name in _KEEPS_SIGN or out.dtype.kind == "bool" else NOTHING)
 
     def _opaque_integer(self, site: Site, out: Lanes, cells: Sequence[Cell]) -> Cell:
         """Modulo 2^bits is not seen: opaque integers are taken to be in range."""

@@ -23,6 +23,7 @@ from equivalence.interpretations.real_cell import (
     LITERAL,
     NEGINF,
     NOTHING,
+    PURE,
     WHOLE,
     Array,
     Cell,
@@ -121,13 +122,13 @@ class Literals:
         sample = data.astype(np.float64)
         finite = np.isfinite(sample)
         v, w = self.channels.dyadic(np.where(finite, sample, 0.0))
-        mark = np.where(finite, BOTH | LITERAL, LITERAL)
+        mark = np.where(finite, BOTH | LITERAL | PURE, LITERAL)
         mark = mark | flag(sample <= SENTINEL, NEGINF) | flag(finite & (sample == np.rint(sample)), CONCRETE | WHOLE)
         return self._meant(Cell(sample, v, w, mark), dtype)
 
     def integers(self, data: Array) -> Cell:
         v, w = self.channels.integers(data)
-        mark = np.full(ones(data.ndim), BOTH | LITERAL | CONCRETE | WHOLE)
+        mark = np.full(ones(data.ndim), BOTH | LITERAL | CONCRETE | WHOLE | PURE)
         return Cell(data.astype(np.float64), v, w, mark)
 
     def _meant(self, x: Cell, dtype: str) -> Cell:
@@ -167,7 +168,7 @@ class Literals:
         value = float(form.value())
         whole = CONCRETE | WHOLE if form.is_rational and form.rational.denominator == 1 else NOTHING
         v, w = (np.full(ones(rank), r, np.uint32) for r in (place.v, place.w))
-        return Cell(np.full(ones(rank), value), v, w, np.full(ones(rank), valid | LITERAL | whole))
+        return Cell(np.full(ones(rank), value), v, w, np.full(ones(rank), valid | LITERAL | PURE | whole))
 
     def learn(self, form: Form) -> None:
         place = field_value(form, self.channels.prime, self.seed)

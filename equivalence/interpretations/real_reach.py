@@ -28,7 +28,7 @@ class Reached(Interpretation):
 
     def __init__(self, sites: Sites) -> None:
         self.sites = sites
-        words = (sites.outcomes() + _SPARE + 63) // 64
+        words = (max(sites.before, sites.outcomes()) + _SPARE + 63) // 64
         self.planes = {f"reached {k}": np.dtype(np.uint64) for k in range(words)}
         self.steering = [0] * words
         sites.take()

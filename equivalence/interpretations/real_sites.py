@@ -87,6 +87,7 @@ class Sites(dict[str, SiteRecord]):
     def __init__(self) -> None:
         super().__init__()
         self.off = self.traced = False
+        self.before = 0  # outcomes that the first run has found
         self.fresh: list[tuple[int, Array]] = []
         self.choice: tuple[Any, ...] | None = None
         self._side = ""
@@ -173,10 +174,14 @@ class Sites(dict[str, SiteRecord]):
         return bits.setdefault((key, k), len(bits))
 
     def trace(self) -> None:
-        """From now on an outcome must reach an output; what merely occurred is forgotten."""
-        self.traced = True
+        """From now on an outcome must reach an output; what has occurred is forgotten.
+
+        What was learnt of either side's values then holds for both.
+        """
+        self.traced, self.before = True, self.outcomes()
         for record in self.values():
-            record.seen = 0
+            record.seen = record.possible = 0
+            record.turns.clear()
 
     def outcomes(self) -> int:
         """Outcomes that can happen on one side, at most."""

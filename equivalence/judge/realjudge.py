@@ -41,8 +41,7 @@ def run(judge: Judge) -> None:
             break
         reals = [_prepared(judge, pair, number + k * DRAW, primes[k % PRIMES]) for k in range(MOST_DRAWS)]
         for real in reals:
-            real.sites, real.spread = reals[0].sites, inputs.unflagged(pair.inputs)
-        reals[0].sites.off = pair is not smallest
+            real.spread, real.sites.off = inputs.unflagged(pair.inputs), pair is not smallest or real is not reals[0]
         _compare(judge, pair, reals, pair.inputs, PRIMES if pair is smallest else 1)
         if pair is smallest:
             judge.real.unseen = _steer(judge, pair, reals)
@@ -60,12 +59,12 @@ def _evaluate(judge: Judge, pair: Pair, real: Real, arrays: inputs.Arrays) -> Pa
     outcomes = []
     for side, program in (("A", pair.a), ("B", pair.b)):
         real.sites.side = side
-        reached = [Reached(real.sites)] if real.sites.traced and real.unseen() else []
+        reached = [Reached(real.sites)] if real.sites.traced and not real.sites.off else []
         outcome = judge.runner.one(program, [real, Depends(marks=False), *reached], arrays)
         for each in reached:
             each.collect(outcome.outputs.values())
         outcomes.append(outcome)
-    if not real.sites.traced:
+    if not (real.sites.traced or real.sites.off):
         real.sites.trace()
     return PairRun(pair, dict(arrays), outcomes[0], outcomes[1])
 

@@ -44,6 +44,8 @@ class Steering:
         sets = [("given", self.given)]
         if derived:
             sets += list(inputs.sets(self.given, self.seed, inputs.STEERING))
+        if real.sites:
+            self.compare("given", self.given)
         for name, arrays in sets[1:]:
             if not real.unseen() or self.late():
                 break
