@@ -28,6 +28,7 @@ class Real(Accumulate, Interpretation):
     """One prime.  Whoever runs two programs under it sets ``sites.side``; ``free`` and ``alike`` as in Decisions.
 
     ``spread``: inputs whose equal elements get samples a little apart, as their residues are (SEMANTICS §5: no ties).
+    ``masks``: integer inputs that are truth values, though of another type.
     """
 
     name = "real"
@@ -40,6 +41,7 @@ class Real(Accumulate, Interpretation):
         self.sites = Sites()
         self.known_signs = KnownSigns()
         self.spread: set[str] = set()
+        self.masks: set[str] = set()
         self.free: set[str] = set()
         self.alike: set[str] = set()
         self.assumptions: list[str] = list(identification.assumptions) if identification else []
@@ -73,7 +75,8 @@ class Real(Accumulate, Interpretation):
         """Float inputs are random in both channels; integer inputs are the integers that they are."""
         if lanes.dtype.is_integer:
             known = self.concrete(lanes.data, False)
-            return (known if lanes.dtype.kind == "bool" else known.marked(known.mark | DATA)).planes()
+            mask = lanes.dtype.kind == "bool" or name in self.masks
+            return (known if mask else known.marked(known.mark | DATA)).planes()
         v, w = self.channels.elements(f"input {name}", index)
         sample = pointwise(lambda data: data.astype(np.float64), lanes.data)
         if name in self.spread:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from equivalence.evaluator import Lanes
 from equivalence.evaluator.lanes import INTEGER_DATA
 from equivalence.fields.primes import choose
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from equivalence.judge.judge import Judge
 
 PRIMES = 3
+LEAST_MASK = 8  # elements from which an integer input of zeros and ones is no accident
 MOST_DRAWS = 12  # of inputs' residues, until every lane was seen without a root of a non-residue
 DRAW = 1000  # between the seeds of draws
 MOST_LANES = 1 << 16  # input elements up to which derived inputs steer toward unseen outcomes
@@ -39,14 +42,23 @@ def run(judge: Judge) -> None:
         if number and judge.late():
             judge.checks.append(Check("real function", None, "not every set of shapes was run: out of time"))
             break
+        masks = zero_one(pair.inputs)
+        judge.assumptions.update(dict.fromkeys(f"{name} is a mask: it holds only 0 and 1" for name in sorted(masks)))
         reals = [_prepared(judge, pair, number + k * DRAW, primes[k % PRIMES]) for k in range(MOST_DRAWS)]
         for real in reals:
+            real.masks = masks
             real.spread, real.sites.off = inputs.unflagged(pair.inputs), pair is not smallest or real is not reals[0]
         _compare(judge, pair, reals, pair.inputs, PRIMES if pair is smallest else 1)
         if pair is smallest:
             judge.real.unseen = _steer(judge, pair, reals)
         for real in reals:
             judge.assumptions.update(dict.fromkeys(real.assumptions))
+
+
+def zero_one(arrays: inputs.Arrays) -> set[str]:
+    """Integer inputs with both values of a mask and no other."""
+    whole = {name: x for name, x in arrays.items() if x.dtype.kind in "iu" and x.size >= LEAST_MASK}
+    return {name for name, x in whole.items() if set(np.unique(x).tolist()) == {0, 1}}
 
 
 def _prepared(judge: Judge, pair: Pair, number: int, prime: Any) -> Real:

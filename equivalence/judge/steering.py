@@ -17,6 +17,7 @@ from equivalence.judge import inputs
 from lowering.errors import Span
 
 MOST_TURNS = 64  # sets of spikes
+MOST_IDLE = 8  # sets in which no lane has a turn that had none
 SPIKES = 4  # in a row, one lower than the other: what is found once the largest is taken away
 
 Arrays = inputs.Arrays
@@ -51,10 +52,8 @@ class Steering:
                 break
             self.compare(name, arrays)
         self._dismiss([arrays for _, arrays in sets])
-        for name, arrays in spikes(self.given, self.seed) if derived else ():
-            if not self._incomplete() or self.late():
-                break
-            self.compare(name, arrays)
+        if derived:
+            self._spike()
         return [(span, outcome) for _, outcome, span in real.unseen()]
 
     def _dismiss(self, sets: Sequence[Arrays]) -> None:
@@ -82,6 +81,20 @@ class Steering:
         finally:
             for real in self.reals:
                 real.alike = set()
+
+    def _spike(self) -> None:
+        """Each lane its turn, for as long as there is something to be gained."""
+        had, idle = self._had(), 0
+        for name, arrays in spikes(self.given, self.seed):
+            if not self._incomplete() or idle > MOST_IDLE or self.late():
+                break
+            self.compare(name, arrays)
+            had, before = self._had(), had
+            idle = 0 if had > before else idle + 1
+
+    def _had(self) -> int:
+        """Lanes that have had their turn, over all sites."""
+        return sum(int(had.sum()) for record in self.reals[0].sites.values() for _, had in record.turns.values())
 
     def _incomplete(self) -> bool:
         """Whether some lane has not had the outcome that every lane must have."""

@@ -1,0 +1,48 @@
+"""Integer inputs of zeros and ones are masks; other integers used as numbers hold only for the given values."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tests.semantics.programs import EQUAL, Body, Level, arrays, judged, level
+
+X, M = "f32[5,7]", "i64[5,7]"
+
+
+def data(values: np.ndarray) -> dict[str, np.ndarray]:
+    return {"x0": arrays(1, X)["x0"], "x1": values.astype(np.int64)}
+
+
+MASK = data(np.random.default_rng(3).integers(0, 2, (5, 7)))
+LABELS = data(np.random.default_rng(3).integers(0, 4, (5, 7)))
+
+
+def multiplied(k, x, m):
+    return k.sum(k.mul(k.mul(k.mul(x, x), 3.0), k.cast(m, "f32")))
+
+
+def selected(k, x, m):
+    return k.sum(k.where(k.cmp("ne", k.cast(m, "f32"), 0.0), k.mul(x, k.mul(x, 3.0)), 0.0))
+
+
+def test_a_mask_of_integers_is_a_mask_and_listed() -> None:
+    report = judged(multiplied, selected, X, M, data=MASK)
+    assert report.verdict.level is Level.REAL
+    assert any("mask" in line for line in report.assumptions)
+
+
+def test_the_negated_mask_is_another() -> None:
+    negated: Body = lambda k, x, m: k.sum(  # noqa: E731
+        k.where(k.cmp("eq", k.cast(m, "f32"), 0.0), k.mul(x, k.mul(x, 3.0)), 0.0)
+    )
+    assert level(multiplied, negated, X, M, data=MASK) is Level.DIFFERENT
+
+
+def test_other_integers_hold_for_the_given_values_only() -> None:
+    assert level(multiplied, selected, X, M, data=LABELS) not in EQUAL
+
+    def scaled(k, x, m):
+        return k.mul(k.sum(k.mul(k.mul(x, x), k.cast(m, "f32"))), 3.0)
+
+    assert level(multiplied, scaled, X, M, data=LABELS) is Level.TESTED
+    assert level(multiplied, scaled, X, M, data=MASK) is Level.REAL
