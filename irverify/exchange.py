@@ -46,7 +46,7 @@ class Exchange:
             for name, other in known:
                 if np.array_equal(data, other):
                     return name
-        self._write(file, memoryview(data))
+        self._write(file, memoryview(data))  # pyright: ignore[reportArgumentType] (numpy arrays are buffers)
         if data.nbytes >= SHARED_FROM:
             known.append((file, self._mapped(file)))
         return file

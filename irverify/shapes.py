@@ -95,7 +95,7 @@ def _automatic(
         *((f"only {name.lstrip('#')}", {name: block // 2 + 1}) for name in varied if name != largest),
     ]
     candidates = [(label, {**dict.fromkeys(few, 2 + i % 2), **change}) for i, (label, change) in enumerate(candidates)]
-    tries = [(label, _affordable(sizes, {**sizes, **change})) for label, change in candidates]
+    tries = [(label, _affordable(dict(sizes), {**sizes, **change})) for label, change in candidates]
     return tuple((label, tried) for label, tried in tries if tried != dict(sizes))
 
 
@@ -136,7 +136,7 @@ def class_names(shapes: Sequence[Sequence[int]]) -> Sizes:
     return {f"#{size}": size for size in dict.fromkeys(size for shape in shapes for size in shape) if size > 1}
 
 
-def batch_classes(shapes: Sequence[Sequence[int]]) -> frozenset[str]:
+def batch_classes(shapes: Sequence[Sequence[int | str]]) -> frozenset[str]:
     """The classes of dimensions that only count repetitions."""
     return frozenset(f"#{size}" for size in batches_in(shapes))
 

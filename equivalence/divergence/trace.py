@@ -229,7 +229,8 @@ class TracingMachine(Machine):
 
     def _renumbered(self, frame: Frame, op: Op, lanes: Lanes, operands: Sequence[Lanes]) -> Lanes:
         assert lanes.planes is not None
-        application = self.numbered.keep(op.name, op.attrs, lanes.planes, lanes.data, [lanes.planes[NODE]])
+        planes = dict(lanes.planes)
+        application = self.numbered.keep(op.name, op.attrs, planes, lanes.data, [planes[NODE]])
         application.choice = self._choice(frame, op, operands)
         return lanes.replace(planes={**lanes.planes, NODE: application.numbers})
 

@@ -113,7 +113,8 @@ def _with_order(m: Machine, frame: Frame, op: Op, lanes: Lanes, extent: int) -> 
 
 
 def _extreme_pair(m: Machine, frame: Frame, op: Op, x: Sequence[Lanes], axis: int) -> Sequence[Lanes]:
-    data = ieee.argextreme(op.attrs, *(a.full(a.data, max(b.batch for b in x)) for a in x), axis + 1)
+    values, indices = (a.full(a.data, max(b.batch for b in x)) for a in x)
+    data = ieee.argextreme(op.attrs, values, indices, axis + 1)
     outs = _outs(op, data, x)
     if all(a.planes is None for a in x):
         return outs

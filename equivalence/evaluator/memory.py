@@ -196,7 +196,7 @@ class Memory:
     @staticmethod
     def _pairs(cells: Lanes, value: Lanes) -> list[tuple[np.ndarray, np.ndarray]]:
         """(array of the cells, array of the value), without planes that are uniform and stay so."""
-        assert cells.planes is not None and value.planes is not None
+        assert isinstance(cells.planes, dict) and value.planes is not None
         pairs = [(cells.data, value.data)]
         for name, plane in cells.planes.items():
             source = value.planes[name]

@@ -49,7 +49,7 @@ def slice_(a: np.ndarray, shape: Shape, start: Sequence[int], limit: Sequence[in
 
 
 def reverse(a: np.ndarray, axes: Sequence[int]) -> np.ndarray:
-    return np.flip(a, [axis + 1 for axis in axes])
+    return np.flip(a, tuple(axis + 1 for axis in axes))
 
 
 def concat(arrays: Sequence[np.ndarray], shapes: Sequence[Shape], axis: int) -> np.ndarray:

@@ -1,6 +1,6 @@
 """Takes marked words, gives what they add to a multiset: one pass each for what `reassociated` does to every lane.
 
-Bits 62 and 63 of a word are its mark: what it is a multiset under, 0 for a single term.  A word under the wanted mark is
+Bits 62 and 63 of a word are its mark: what it is a multiset under, 0 for one term.  A word under the wanted mark is
 its own contribution; any other one is multiplied by the key of the accumulation.  Must not know what marks stand for.
 """
 

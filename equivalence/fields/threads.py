@@ -17,7 +17,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-S, T = TypeVar("S"), TypeVar("T")
+S = TypeVar("S")
+T = TypeVar("T")
 
 PARALLEL_FROM = 1 << 15
 """Elements below which one thread is faster than waking several."""

@@ -6,7 +6,7 @@ known).  The f64 evaluation itself is covered by a factor 1 + 2^-40.  Must not k
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from scipy import special
@@ -44,7 +44,7 @@ def propagated(fn: str, x: Sequence[Array], e: Sequence[Array]) -> Array:
     return np.where(total == 0, 0.0, np.inf)
 
 
-def _monotone(fn: np.ufunc, x: Array, e: Array) -> Array:
+def _monotone(fn: Callable[[Array], Array], x: Array, e: Array) -> Array:
     here = fn(x)
     reach = np.maximum(np.abs(fn(x + e) - here), np.abs(here - fn(x - e))) * _SLACK + np.abs(here) * 2.0**-50
     reach = np.where(np.isnan(reach), np.inf, reach)

@@ -84,28 +84,25 @@ class Exact(Hashed):
             return self.generic(site, out, a, b, text=f"mul {site.attrs['rounding']}", symmetric=True)
         for factor, other in ((a, b), (b, a)):
             if factor.data.size == 1 and other.literal == NONE:
-                scaled = self._times_literal(out, factor, other, None)
-                if scaled is not None:
-                    return self.give(scaled)
+                scaling = self._scaling(out, factor, other)
+                if scaling is not None and scaling[0].all():
+                    return self.give(scaling[1])
         text = f"mul:{out.dtype} {site.attrs['rounding']}"
         words = self.mixer.mix_signed(tag(text), self.word(a), self.word(b), symmetric=True)
-        words = self._times_literal(out, a, b, self._times_literal(out, b, a, words))
+        for factor, other in ((b, a), (a, b)):
+            scaling = self._scaling(out, factor, other)
+            words = words if scaling is None else self.replace(words, *scaling)
         return self.settle(site, out, (a, b), words)
 
-    def _times_literal(self, out: Lanes, factor: Lanes, other: Lanes, words: Words | None) -> Words | None:
-        """Multiplication by a literal +-2^k scales the word; without ``words`` only where all lanes are scaled."""
+    def _scaling(self, out: Lanes, factor: Lanes, other: Lanes) -> tuple[np.ndarray, Words] | None:
+        """(lanes in which a literal +-2^k scales the other operand's word, the scaled words), or None."""
         power = self.power_of_two(factor)
         if power is None:
-            return words
+            return None
         mask, exponent = power
         mask = mask & self.scales_exactly(out, other, exponent)
-        if words is None and not mask.all():
-            return None
-        scaled = self.scaled(self.word(other), exponent)
-        negative = np.signbit(as_float(factor.data))
-        if negative.any():
-            scaled = np.where(negative, ring.neg(scaled), scaled)
-        return scaled if words is None else self.replace(words, mask, scaled)
+        scaled, negative = self.scaled(self.word(other), exponent), np.signbit(as_float(factor.data))
+        return mask, np.where(negative, ring.neg(scaled), scaled) if negative.any() else scaled
 
     def op_div(self, site: Site, out: Lanes, a: Lanes, b: Lanes) -> Planes:
         if not out.dtype.is_float:

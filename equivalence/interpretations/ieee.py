@@ -82,18 +82,18 @@ def _float(name: str, attrs: dict[str, Any], out: DType, x: list[Array]) -> Any:
         case "add" | "sub" | "mul":
             return getattr(arith, name)(*x, dt, attrs["rounding"])
         case "div":
-            return arith.div(*x, dt)
+            return arith.div(x[0], x[1], dt)
         case "fma":
-            return arith.fma(*x, dt)
+            return arith.fma(x[0], x[1], x[2], dt)
         case "rem":
-            return arith.rem(*x, dt, attrs["rounding"])
+            return arith.rem(x[0], x[1], dt, attrs["rounding"])
         case "neg":
             return order.neg(x[0], dt)
         case "abs":
             return order.absolute(x[0], dt)
         case "min" | "max":
             fn = order.minimum if name == "min" else order.maximum
-            return fn(*x, dt, attrs["nan"])
+            return fn(x[0], x[1], dt, attrs["nan"])
         case "math":
             return arith.sqrt(x[0], dt) if attrs["fn"] == "sqrt" else intrinsics.apply(attrs["fn"], *x, dtype=dt)
         case "round":
@@ -109,10 +109,10 @@ def _integer(name: str, attrs: dict[str, Any], dt: DType, x: list[Array]) -> Any
         case "div" | "rem":
             return getattr(integers, name)(*x, code, attrs["rounding"])[0]
         case "shl":
-            return integers.shl(*x, code)[0]
+            return integers.shl(x[0], x[1], code)[0]
         case "shr":
             shift = integers.shr_logical if dt.kind in ("uint", "bool") else integers.shr_arithmetic
-            return shift(*x, code)[0]
+            return shift(x[0], x[1], code)[0]
     return _INT[name](*x, code)
 
 
@@ -186,7 +186,7 @@ def argextreme(attrs: dict[str, Any], values: Array, indices: Array, axis: int) 
     wide = values.astype(np.float64) if values.dtype.kind not in "biu" else values
     key = -wide if attrs["combine"] == "argmin" and wide.dtype.kind == "f" else wide
     if wide.dtype.kind != "f" and attrs["combine"] == "argmin":
-        key = ~wide
+        key = np.invert(wide)
     if wide.dtype.kind == "f":
         nan = np.isnan(wide)
         key = np.where(nan, np.inf if attrs["nan"] == "propagate" else -np.inf, key)

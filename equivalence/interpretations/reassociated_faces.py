@@ -74,12 +74,13 @@ class Faces(Hashed):
         mark, key = MULTISET[kind], self.term_key(kind, out)
         words = faces.accumulated(self.word(a), self.word(b), key, mark)
         if words is None:
-            words = faces.accumulated(*(self._own_kind(self.word(x), mark) for x in (a, b)), key, mark)
+            mine, theirs = (self._own_kind(self.word(x), mark) for x in (a, b))
+            words = faces.accumulated(mine, theirs, key, mark)
         assert words is not None
-        for mine, other in ((a, b), (b, a)):
-            words = self.replace(words, self._neutral(kind, mine), self.word(other))
-        for mine in (a, b):
-            words = self._absorbed(kind, mine, words)
+        for one, other in ((a, b), (b, a)):
+            words = self.replace(words, self._neutral(kind, one), self.word(other))
+        for one in (a, b):
+            words = self._absorbed(kind, one, words)
         return self.settle(site, out, (a, b), words)
 
     def _absorbed(self, kind: str, lanes: Lanes, words: Words) -> Words:

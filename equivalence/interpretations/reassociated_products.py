@@ -44,9 +44,9 @@ class Products(Faces):
         """The product, where one factor is one literal power of two and scaling by it is exact in every lane."""
         for factor, other in ((a, b), (b, a)):
             if factor.data.size == 1 and other.literal == NONE:
-                words = self._times_literal(out, factor, other, None)
-                if words is not None:
-                    return words
+                scaling = self._scaling(out, factor, other)
+                if scaling is not None and scaling[0].all():
+                    return self._scaled_face(other, scaling[1])
         return None
 
     def _signed_product(self, out: Lanes, a: Lanes, b: Lanes, fused: bool = False) -> Words:
@@ -59,7 +59,9 @@ class Products(Faces):
             words = self._unrounded(words)
         if sx is None and sy is None:
             return words
-        flip = sx if sy is None else sy if sx is None else sx ^ sy
+        flip = np.zeros((1,) * words.ndim, bool)
+        for sign in (sx, sy):
+            flip = flip if sign is None else flip ^ sign
         return np.where(flip, self._involution(words), words)
 
     def _closed_product(self, out: Lanes, a: Lanes, b: Lanes) -> Words:
@@ -91,22 +93,30 @@ class Products(Faces):
     def _product(self, out: Lanes, words: Words) -> Words:
         return ring.mul(words, np.uint64(self.mixer.leaf(tag("product"), str(out.dtype))))
 
-    def _times_literal(self, out: Lanes, factor: Lanes, other: Lanes, words: Words | None) -> Words | None:
-        """A literal +2^k scales every term of a sum alike; 1 is the case k = 0 for any face.
+    def _scaling(self, out: Lanes, factor: Lanes, other: Lanes) -> tuple[np.ndarray, np.ndarray] | None:
+        """(lanes in which a literal +2^k scales every term of the other operand's face alike, k), or None.
 
-        ``words`` are those of the other lanes; without them None is given unless every lane scales.
+        1 is the case k = 0, for any face.
         """
         power = self.power_of_two(factor)
         if power is None:
-            return words
+            return None
         mask, exponent = power
         mask = mask & ~np.signbit(as_float(factor.data)) & self.scales_exactly(out, other, exponent)
         kind = self.word(other) & KIND
         mask = mask & ((kind == 0) | (kind == SUM) | (exponent == 0))
-        if not mask.any() or (words is None and not mask.all()):
+        return (mask, exponent) if mask.any() else None
+
+    def _scaled_face(self, other: Lanes, exponent: np.ndarray) -> Words:
+        return self.scaled(self.word(other), exponent) | (self.word(other) & KIND)
+
+    def _times_literal(self, out: Lanes, factor: Lanes, other: Lanes, words: Words) -> Words:
+        """``words``, with those of lanes that a literal scales in their place."""
+        scaling = self._scaling(out, factor, other)
+        if scaling is None:
             return words
-        scaled = self.scaled(self.word(other), exponent) | kind
-        return scaled if words is None else np.where(mask, scaled, words)
+        mask, exponent = scaling
+        return np.where(mask, self._scaled_face(other, exponent), words)
 
     def op_div(self, site: Site, out: Lanes, a: Lanes, b: Lanes) -> Planes:
         if not out.dtype.is_float:

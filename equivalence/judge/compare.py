@@ -89,10 +89,12 @@ def compare(a: Lanes, b: Lanes, names: tuple[str, ...]) -> Comparison:
         _poisoned(a),
         _poisoned(b),
         {name: words_equal(name, a, b) for name in names},
-        *largest,
-        bound_a,
-        bound_b,
-        one_sided.array,
+        max_ulp=largest[0],
+        max_abs=largest[1],
+        max_rel=largest[2],
+        bound_a=bound_a,
+        bound_b=bound_b,
+        one_sided=one_sided.array,
     )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from equivalence.evaluator.machine import DEADLINE
 from equivalence.judge import undefined
@@ -19,6 +19,11 @@ from equivalence.verdicts import Divergence, Level, Report
 from lowering.errors import IrverifyError
 from lowering.ir.program import Program
 
+if TYPE_CHECKING:
+    from equivalence.divergence.runs import Wanted
+
+#: What is looked for where a verdict is weaker than bitwise: the words or values that part.
+WANTED: dict[Level, Wanted] = {Level.REASSOCIATED: "exact", Level.REAL: "reassociated", Level.DIFFERENT: "ieee"}
 TRACED = 1 << 18  # input elements up to which the first failure is traced rather than a smaller one
 EXPLAIN_SECONDS = 20.0  # of runs that look for the place of a difference
 
@@ -80,15 +85,12 @@ def divergence(
     pairs: Sequence[Pair], report: Report, position: int | None, evidence: Sequence[Evidence]
 ) -> Divergence | None:
     """The earliest values that part; None for bitwise pairs, or when nothing can be named."""
-    try:
-        from equivalence.divergence import explain
-    except ImportError:
-        return None
+    from equivalence.divergence import explain
 
     level = report.verdict.level
     if level is Level.BITWISE:
         return None
-    wanted = {Level.REASSOCIATED: "exact", Level.REAL: "reassociated", Level.DIFFERENT: "ieee"}.get(level, "real")
+    wanted: Wanted = WANTED.get(level, "real")
     if position is not None:
         failures = evidence[position].witnessed
         small = [f for f in failures if f.run.pair.size <= TRACED]

@@ -23,7 +23,8 @@ def influence(run: PairRun, runner: Runner, label: str) -> dict[int, dict[str, F
         for side, lanes in (("a", a), ("b", b)):
             if not plane(lanes, "poison").any():
                 continue
-            values = [value(r.outputs()[position][1 if side == "a" else 2]) for r in filled]
+            pairs = [r.outputs()[position][1:] for r in filled]
+            values = [value(pair[0] if side == "a" else pair[1]) for pair in pairs]
             failure = _moved(run, label, value(lanes), values)
             if failure is not None:
                 found.setdefault(position, {})[side] = failure

@@ -259,11 +259,11 @@ def _name_installation() -> Callable[[], None]:
     places = [sys.modules.get(name) for name in ("triton.runtime.cache", "triton.compiler.compiler")]
     old = [(place, place.triton_key) for place in places if place is not None and hasattr(place, "triton_key")]
     for place, _ in old:
-        place.triton_key = _installation
+        setattr(place, "triton_key", _installation)  # noqa: B010 (which modules have it depends on the version)
 
     def undo() -> None:
         for place, function in old:
-            place.triton_key = function
+            setattr(place, "triton_key", function)  # noqa: B010
 
     return undo
 
