@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from equivalence.evaluator import Lanes, Limits, Machine
+from equivalence.evaluator.frame import Frame
 from equivalence.evaluator.lanes import FLOAT_DATA, Planes
-from equivalence.evaluator.machine import Frame
 from equivalence.interpretations.base import Interpretation, Site, tag
 from equivalence.interpretations.depends import Depends
 from equivalence.interpretations.exact import Exact

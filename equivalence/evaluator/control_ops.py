@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from equivalence.evaluator.frame import Frame
 from equivalence.evaluator.lanes import FLOAT_DATA, Lanes
-from equivalence.evaluator.machine import Frame, Machine, any_value, handles, kernel_frame
+from equivalence.evaluator.machine import Machine, any_value, handles, kernel_frame
 from equivalence.evaluator.provenance import TOUCHING, region_text, updated_buffers
 from lowering.errors import Unsupported
 from lowering.ir.program import Block, Function, Op, Program, Value

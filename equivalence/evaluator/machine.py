@@ -7,18 +7,16 @@ Ops are looked up in HANDLERS (structure, memory, control ...: one file each bes
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextvars import ContextVar
 from dataclasses import dataclass, field
-from threading import Event as Signal
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from equivalence.evaluator import overflow, slabs
 from equivalence.evaluator.allocator import keep_pages
+from equivalence.evaluator.frame import Event, Frame, Limits, Outcome, OutOfTime, Recorder
 from equivalence.evaluator.freedoms import Freedoms
 from equivalence.evaluator.lanes import (
     ALL,
@@ -38,7 +36,7 @@ from equivalence.interpretations import ieee
 from equivalence.interpretations.base import Interpretation, Site
 from equivalence.interpretations.exact import lossless
 from equivalence.verdicts import Severity
-from lowering.errors import UNKNOWN_SPAN, InternalError, Span, Unsupported
+from lowering.errors import UNKNOWN_SPAN, InternalError, Span
 from lowering.ir.ops import RECORDS
 from lowering.ir.program import Block, Function, Op, Program, Value
 from lowering.ir.types import I32, DType, dtype
@@ -58,14 +56,6 @@ def handles(*names: str) -> Callable[[Handler], Handler]:
     return register
 
 
-class Recorder(Protocol):
-    """Told of every executed op; used to find where two programs part."""
-
-    def record(
-        self, op: Op, results: Sequence[Lanes], operands: Sequence[Lanes], active: np.ndarray | None
-    ) -> None: ...
-
-
 #: Constants of counter-based generators, by the operation that meets them: Philox multiplies by them, threefry makes
 #: the third word of its key with one (Salmon et al., SC 2011).
 _GENERATORS = {"mulhi": frozenset({0xD2511F53, 0xCD9E8D57}), "xor": frozenset({0x1BD11BDA})}
@@ -80,68 +70,6 @@ def _choice(chosen: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     if a.size == b.size == 1 and a.reshape(-1)[0] == b.reshape(-1)[0]:
         return a
     return np.where(chosen, a, b)
-
-
-#: The deadline of runs that are given none of their own.
-DEADLINE: ContextVar[float] = ContextVar("deadline", default=math.inf)
-
-
-@dataclass(slots=True)
-class Limits:
-    """``lanes``: lanes held per value in one chunk of program instances; ``steps``: executed ops before giving up."""
-
-    lanes: int = 1 << 18
-    steps: int = 20_000_000
-    masked_load_is_zero: bool = False
-    undefined_fill: float = 0.0  # the concrete value of undefined lanes: nothing may depend on it
-    side: int = 0  # of a comparison: undefined lanes of the two sides are never the same
-    deadline: float = field(default_factory=lambda: DEADLINE.get())  # time.monotonic() after which a run is given up
-    stopped: Signal = field(default_factory=Signal)  # set to give up runs in progress
-
-
-class OutOfTime(Unsupported):
-    """A run went on past its deadline."""
-
-
-@dataclass(eq=False, slots=True)
-class Frame:
-    """Where execution is: the values so far, the function's promises, and which instances run.
-
-    ``instance`` is None outside launches, else int64[batch] program numbers; ``active`` None means all of them.
-    """
-
-    values: dict[Value, Lanes]
-    key: str
-    contract: bool
-    grid: tuple[int, int, int] | None = None
-    instance: np.ndarray | None = None
-    active: np.ndarray | None = None
-
-    @property
-    def batch(self) -> int:
-        return 1 if self.instance is None else len(self.instance)
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """Something seen on the way: ``code`` as in ``irverify explain``."""
-
-    code: str
-    what: str
-    span: Span
-    severity: Severity = "warning"
-
-
-@dataclass(slots=True)
-class Outcome:
-    """What a run gives: outputs in the program's order, events, and the path condition's words by interpretation."""
-
-    outputs: dict[str, Lanes]
-    events: list[Event]
-    path: dict[str, int]
-    path_sites: list[Span]
-    draws: set[int] = field(default_factory=set)  # words of counter-based generators, to tell streams apart
-    reads: tuple[bytes, ...] = ()  # what the host looked at: on other values it may do something else
 
 
 @dataclass(slots=True)
@@ -476,4 +404,4 @@ def any_value(lanes: Lanes) -> Any:
     return lanes.data.reshape(-1)[0]
 
 
-__all__ = ["HANDLERS", "UNKNOWN_SPAN", "Frame", "Limits", "Machine", "Outcome", "handles"]
+__all__ = ["HANDLERS", "UNKNOWN_SPAN", "Machine", "handles"]

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from equivalence.evaluator.colliding import accumulate
+from equivalence.evaluator.frame import Frame
 from equivalence.evaluator.lanes import FLOAT_DATA, INDEX, Lanes
-from equivalence.evaluator.machine import Frame, Machine, any_value, handles
+from equivalence.evaluator.machine import Machine, any_value, handles
 from equivalence.evaluator.memory import Access, row_major
 from lowering.errors import Span, Unsupported
 from lowering.ir.program import Op, Value

@@ -20,7 +20,8 @@ from lowering.ir.program import Block, Op, Program, Value
 from lowering.ir.types import TensorType
 
 if TYPE_CHECKING:
-    from equivalence.evaluator.machine import Frame, Machine
+    from equivalence.evaluator.frame import Frame
+    from equivalence.evaluator.machine import Machine
 
 WORTH = 4  # slabs pay where a value has this many times the lanes of a slab
 Demand = tuple[Value, int | None]

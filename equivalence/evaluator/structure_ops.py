@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from equivalence.evaluator import structure
+from equivalence.evaluator.frame import Frame
 from equivalence.evaluator.lanes import Lanes, joined
-from equivalence.evaluator.machine import Frame, Machine, any_value, handles
+from equivalence.evaluator.machine import Machine, any_value, handles
 from lowering.errors import Unsupported
 from lowering.ir.program import Op
 from lowering.ir.types import BOOL, dtype

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from equivalence.evaluator import Lanes
-from equivalence.evaluator.machine import Outcome
+from equivalence.evaluator.frame import Outcome
 from equivalence.interpretations.depends import OUT_OF_BOUNDS, UNDEFINED
 from equivalence.interpretations.hashed import LITERAL
 from equivalence.numerics.formats import format_of, same_bits, ulp_distance

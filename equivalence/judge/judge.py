@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from equivalence.evaluator import Lanes
-from equivalence.evaluator.machine import OutOfTime
+from equivalence.evaluator.frame import OutOfTime
 from equivalence.fields.constants import identify
 from equivalence.interpretations.base import Interpretation
 from equivalence.interpretations.depends import Depends

@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from equivalence.evaluator.machine import DEADLINE
+from equivalence.evaluator.frame import DEADLINE
 from equivalence.judge import undefined
 from equivalence.judge.compare import plane
 from equivalence.judge.evidence import Evidence

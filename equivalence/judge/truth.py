@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from equivalence.evaluator import Lanes
-from equivalence.evaluator.machine import Outcome
+from equivalence.evaluator.frame import Outcome
 from equivalence.interpretations.depends import Depends
 from equivalence.interpretations.enclosure import Enclosure, prepare
 from equivalence.interpretations.error_meaning import MeantError

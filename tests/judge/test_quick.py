@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from equivalence.evaluator import Limits, Machine
-from equivalence.evaluator.machine import OutOfTime
+from equivalence.evaluator.frame import OutOfTime
 from equivalence.judge.quick import same_terms
 from lowering.ir.builder import Builder
 from lowering.ir.program import Block, Program
