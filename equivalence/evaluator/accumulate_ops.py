@@ -10,11 +10,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from equivalence.evaluator import structure
+from equivalence.evaluator.buffers import Access, Buffer
 from equivalence.evaluator.colliding import accumulate
 from equivalence.evaluator.frame import Frame
 from equivalence.evaluator.lanes import FLOAT_DATA, INDEX, Lanes, union
 from equivalence.evaluator.machine import Machine, handles
-from equivalence.evaluator.memory import Access, Buffer
 from equivalence.evaluator.structure_ops import levelled
 from equivalence.interpretations import ieee
 from lowering.errors import Unsupported

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from equivalence.evaluator.buffers import Access
 from equivalence.evaluator.frame import Frame
 from equivalence.evaluator.lanes import Lanes
 from equivalence.evaluator.machine import Machine
-from equivalence.evaluator.memory import Access
 from lowering.ir.program import Op, Value
 from lowering.ir.types import TensorType
 

@@ -161,16 +161,16 @@ def launch(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]:
     kernel = m.program.kernels[op.attrs["kernel"]]
     gx, gy, gz = (int(n) for n in op.attrs["grid"])
     total = gx * gy * gz
-    m.memory.epoch += 1
-    m.memory.watched = updated_buffers(kernel, x, m.memory.buffers)
+    m.memory.visits.epoch += 1
+    m.memory.visits.watched = updated_buffers(kernel, x, m.memory.buffers)
     m.locks = any(inner.name == "atomic_cas" for inner in kernel.body.walk())
     chunk = _chunk(m, kernel)
     for first in range(0, total, chunk):
         instance = np.arange(first, min(total, first + chunk), dtype=np.int64)
         inner = kernel_frame(kernel, x, (gx, gy, gz), instance)
         m.block(inner, kernel.body)
-    m.memory.epoch += 1
-    m.memory.watched, m.locks = frozenset(), False
+    m.memory.visits.epoch += 1
+    m.memory.visits.watched, m.locks = frozenset(), False
     return []
 
 

@@ -1,7 +1,7 @@
 """Flat buffers at virtual addresses, holding lanes (data and planes) by element.
 
 Gives Memory: alloc, read and write through host views, gather and scatter by address.  A buffer's element size is set
-by its first write.  Who wrote an element during a launch is stamped, so that racing instances are seen.
+by its first write.
 """
 
 from __future__ import annotations
@@ -11,54 +11,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from equivalence.evaluator.lanes import ALL, NONE, SOME, Atoms, Lanes
+from equivalence.evaluator.buffers import GAP, Access, Buffer, Visits
+from equivalence.evaluator.lanes import NONE, SOME, Atoms, Lanes
 from lowering.errors import UNKNOWN_SPAN, InternalError, Span, Unsupported
 from lowering.ir.types import DType
 
-_GAP = 40  # buffers start at multiples of 2^40: an address names its buffer
 _NEAR = 1 << 36  # bytes below a buffer that count as its own: an offset that wrapped, not a null pointer
 MakeUndefined = Callable[[DType, tuple[int, ...]], Lanes]
-
-
-@dataclass(eq=False, slots=True)
-class Buffer:
-    """``cells`` is None until the first write; then Lanes of shape [elements], batch 1, all arrays full and owned."""
-
-    name: str
-    nbytes: int
-    number: int
-    cells: Lanes | None = None
-    stamp: np.ndarray | None = None  # int32[elements]: 1 + last instance that wrote it in this launch
-    readers: np.ndarray | None = None  # int32[elements]: 1 + the instance that read it in this launch, -1 for several
-    read_epoch: int = -1
-    epoch: int = -1
-    written: bool = False
-    borrowed: bool = False  # the cells' arrays are also a value's: copied before the next write
-
-    @property
-    def base(self) -> int:
-        return self.number << _GAP
-
-
-@dataclass(slots=True)
-class Access:
-    """Active lanes of a load or store resolved to one buffer: element positions and which lanes are in bounds."""
-
-    buffer: Buffer
-    position: np.ndarray
-    inside: np.ndarray
-    whole: bool = False  # every lane is inside
-    wanted: np.ndarray | None = None  # the active lanes that point to this buffer; None: those inside
-
-    @property
-    def strays(self) -> bool:
-        """Whether a lane that points to the buffer lies outside of it."""
-        return self.wanted is not None and bool((self.wanted & ~self.inside).any())
-
-    def picked(self, a: np.ndarray) -> np.ndarray:
-        """The lanes of ``a`` that are inside, one after the other."""
-        full = np.broadcast_to(a, self.inside.shape)
-        return full.reshape(-1) if self.whole else full[self.inside]
 
 
 def _at(cells: np.ndarray, position: np.ndarray, size: int) -> np.ndarray:
@@ -94,8 +53,7 @@ class Memory:
 
     undefined: MakeUndefined
     buffers: dict[int, Buffer] = field(default_factory=dict)
-    epoch: int = 0  # counts launches
-    watched: frozenset[int] = frozenset()  # buffers that this launch both reads and writes
+    visits: Visits = field(default_factory=Visits)
 
     def alloc(self, nbytes: int, name: str) -> int:
         """The base address of a new buffer of undefined contents."""
@@ -104,7 +62,7 @@ class Memory:
         return buffer.base
 
     def at(self, address: int, span: Span = UNKNOWN_SPAN) -> Buffer:
-        buffer = self.buffers.get(address >> _GAP)
+        buffer = self.buffers.get(address >> GAP)
         if buffer is None:
             raise Unsupported("an address that points into no buffer", span)
         return buffer
@@ -233,9 +191,9 @@ class Memory:
         """Active lanes grouped by buffer; ``address`` and ``active`` have full extents."""
         if active.size and active.all():
             low, high = int(address.min()), int(address.max())
-            if low >> _GAP == high >> _GAP:
-                return [self._access(low >> _GAP, address, active, dt, span, (low, high))]
-        numbers = address >> _GAP
+            if low >> GAP == high >> GAP:
+                return [self._access(low >> GAP, address, active, dt, span, (low, high))]
+        numbers = address >> GAP
         first = int(numbers[active][0]) if active.any() else 0
         if not first and not active.any():
             return []
@@ -288,8 +246,8 @@ class Memory:
         self.cells(buffer, value.dtype, span)
         cells = self._accept(buffer, value, whole=False)
         position = access.picked(access.position)
-        foreign = self.stamped(access, instance)
-        read = self._read_by_others(access, instance)
+        foreign = self.visits.stamped(access, instance)
+        read = self.visits.read_by_others(access, instance)
         foreign = read if foreign is None else foreign if read is None else foreign | read
         raced = False
         for target, source in self._pairs(cells, value):
@@ -301,60 +259,5 @@ class Memory:
             raced |= bool((flat[position] != lanes).any()) and lanes.dtype.kind == "u"  # words: NaN-free
         return raced
 
-    def stamped(self, access: Access, instance: np.ndarray | None) -> np.ndarray | None:
-        """Stamps the elements with their writers; mask of lanes that another instance had written, or None."""
-        if instance is None:
-            return None
-        buffer, position = access.buffer, access.picked(access.position)
-        assert buffer.cells is not None
-        if buffer.epoch != self.epoch or buffer.stamp is None or buffer.stamp.size != buffer.cells.data.size:
-            buffer.stamp, buffer.epoch = np.zeros(buffer.cells.data.size, np.int32), self.epoch
-        mine = self._who(access, instance)
-        before = buffer.stamp[position]
-        buffer.stamp[position] = mine
-        clash = (before != 0) & (before != mine)
-        return clash if clash.any() else None
 
-    @staticmethod
-    def _who(access: Access, instance: np.ndarray) -> np.ndarray:
-        """1 + the instance of each lane inside."""
-        who = np.broadcast_to(instance.reshape(-1, *([1] * (access.inside.ndim - 1))), access.inside.shape)
-        return (access.picked(who) + 1).astype(np.int32)
-
-    def note_read(self, access: Access, instance: np.ndarray | None) -> None:
-        """Remembers who reads elements of a buffer that the launch also writes."""
-        buffer = access.buffer
-        if instance is None or buffer.number not in self.watched or buffer.cells is None:
-            return
-        size = buffer.cells.data.size
-        if buffer.read_epoch != self.epoch or buffer.readers is None or buffer.readers.size != size:
-            buffer.readers, buffer.read_epoch = np.zeros(size, np.int32), self.epoch
-        position = access.picked(access.position)
-        if access.inside.shape[0] < len(instance):  # a uniform address: every instance reads it
-            buffer.readers[position] = -1
-            return
-        mine = self._who(access, instance)
-        before = buffer.readers[position]
-        buffer.readers[position] = mine
-        several = ((before != 0) & (before != mine)) | (buffer.readers[position] != mine)
-        buffer.readers[position[several]] = -1
-
-    def _read_by_others(self, access: Access, instance: np.ndarray | None) -> np.ndarray | None:
-        buffer = access.buffer
-        if instance is None or buffer.readers is None or buffer.read_epoch != self.epoch:
-            return None
-        seen = buffer.readers[access.picked(access.position)]
-        return (seen != 0) & (seen != self._who(access, instance))
-
-    def foreign(self, access: Access, instance: np.ndarray | None) -> bool:
-        """Whether a lane reads what another instance of this launch has written."""
-        buffer = access.buffer
-        if instance is None or buffer.stamp is None or buffer.epoch != self.epoch:
-            return False
-        seen = buffer.stamp[access.picked(access.position)]
-        if access.inside.shape[0] < len(instance):  # a uniform address: every instance reads it
-            return bool((seen != 0).any())
-        return bool(((seen != 0) & (seen != self._who(access, instance))).any())
-
-
-__all__ = ["ALL", "Access", "Buffer", "Memory", "row_major"]
+__all__ = ["Memory", "row_major"]

@@ -9,11 +9,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from equivalence.evaluator.buffers import Access
 from equivalence.evaluator.colliding import accumulate
 from equivalence.evaluator.frame import Frame
 from equivalence.evaluator.lanes import FLOAT_DATA, INDEX, Lanes
 from equivalence.evaluator.machine import Machine, any_value, handles
-from equivalence.evaluator.memory import Access, row_major
+from equivalence.evaluator.memory import row_major
 from lowering.errors import Span, Unsupported
 from lowering.ir.program import Op, Value
 from lowering.ir.types import BOOL, DType, TensorType, dtype
@@ -139,9 +140,9 @@ def _loaded(
     value: Lanes | None = None
     got: np.ndarray | None = None
     for access in m.memory.resolve(address, active, dt, op.span):
-        if m.memory.foreign(access, frame.instance):
+        if m.memory.visits.foreign(access, frame.instance):
             m.race(f"{access.buffer.name} is read after another instance of the launch wrote it", op.span)
-        m.memory.note_read(access, frame.instance)
+        m.memory.visits.note_read(access, frame.instance)
         lanes = m.memory.gather(access, m.memory.stored_dtype(access.buffer, dt, op.span), op.span)
         lanes = reinterpret(m, frame, settled(lanes), dt, op.span)
         if value is None or got is None:
@@ -200,7 +201,7 @@ def atomic_rmw(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lan
         _bounded(m, access, op)
         stored = m.memory.stored_dtype(access.buffer, x[1].dtype, op.span)
         value = m.lift(reinterpret(m, frame, x[1], stored, op.span))
-        collided = m.memory.stamped(access, frame.instance)
+        collided = m.memory.visits.stamped(access, frame.instance)
         position = access.position[access.inside]
         several = collided is not None or np.unique(position).size < position.size
         old = accumulate(m, frame, op, access, value, op.attrs["combine"], old)

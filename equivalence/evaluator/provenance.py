@@ -15,7 +15,7 @@ from equivalence.evaluator.lanes import Lanes
 from lowering.ir.program import Block, Function, Op, Value
 
 if TYPE_CHECKING:
-    from equivalence.evaluator.memory import Buffer
+    from equivalence.evaluator.buffers import Buffer
 
 _READING = ("load", "atomic_rmw", "atomic_cas")
 _WRITING = ("store", "atomic_rmw", "atomic_cas")
