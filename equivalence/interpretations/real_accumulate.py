@@ -307,7 +307,8 @@ class Accumulate(Integers):
             [np.ascontiguousarray(cells[0].sample)], axis, site.attrs["order"] == "descending"
         )
         if extent > 1:
-            self._record_order(site, cells[0], place, axis)
+            if args[0].taint == FLOAT_DATA:  # integers are sorted as they are given
+                self._record_order(site, cells[0], place, axis)
         self.sites.choice = ("order", place, axis)
         moved_cells = [x.map(lambda plane: along(plane, place, axis)) for x in cells]
         return [x.marked(x.mark & ~(LITERAL | signs.REGIONAL)).planes() for x in moved_cells]

@@ -38,6 +38,12 @@ class Agreement:
     stubborn: Array
     incomparable: Array
     sample_gap: float
+    residues_differ: bool = False
+
+    @property
+    def equal_residues(self) -> bool:
+        """As ``equal``, but for samples, which are noise on inputs that are far from the given ones."""
+        return not (self.residues_differ or self.stubborn.any() or self.incomparable.any())
 
 
 def together(agreements: Sequence[Agreement]) -> Agreement:
@@ -53,6 +59,7 @@ def together(agreements: Sequence[Agreement]) -> Agreement:
         stubborn=open_lanes & ~incomparable,
         incomparable=incomparable,
         sample_gap=max(a.sample_gap for a in agreements),
+        residues_differ=any(a.residues_differ for a in agreements),
     )
 
 
@@ -104,6 +111,7 @@ def agree(real: object, out_a: Lanes, out_b: Lanes) -> Agreement:
         stubborn=stubborn,
         incomparable=incomparable,
         sample_gap=float(gap[np.isfinite(gap)].max(initial=0.0)),
+        residues_differ=bool(((differing | (tags[0] != tags[1])) & ~undefined).any()),
     )
 
 

@@ -30,7 +30,10 @@ def dismiss(real: Real, *runs: Callable[[], Sequence[Lanes]]) -> set[str]:
     choices, decisions = real.sites.open_sites(), real.sites.open_sites("cmp", "select")
     trial = _Trial(real, runs)
     gone = trial.unmoved(choices)
-    for key in sorted((choices | decisions) - gone)[:MOST]:
+    if not gone:
+        alone = {key for key in sorted(choices)[:MOST] if trial.unmoved({key}, first=True)}
+        gone = trial.unmoved(alone) or {key for key in alone if trial.unmoved({key})}
+    for key in sorted(decisions)[:MOST]:
         gone |= trial.unmoved({key})
     real.sites.dismiss(gone)
     return gone
@@ -43,11 +46,11 @@ class _Trial:
         self.real, self.runs = real, runs
         self.before: dict[int, list[Cell]] = {}
 
-    def unmoved(self, keys: set[str]) -> set[str]:
-        """``keys`` if freeing them moves no output of any run, else nothing."""
+    def unmoved(self, keys: set[str], first: bool = False) -> set[str]:
+        """``keys`` if freeing them moves no output of any run (``first``: of the first one), else nothing."""
         if not keys:
             return set()
-        for number, run in enumerate(self.runs):
+        for number, run in enumerate(self.runs[:1] if first else self.runs):
             if number not in self.before:
                 self.before[number] = [cell(x) for x in run()]
             self.real.free = set(keys)

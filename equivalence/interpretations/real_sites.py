@@ -155,7 +155,7 @@ class Sites(dict[str, SiteRecord]):
         for k, mask in enumerate(masks):
             if record.seen >> k & 1 or not mask.any():
                 continue
-            if self.traced:
+            if self.traced and kind != "choice":  # that integers make: nothing steers them
                 self.fresh.append((self._bit(key, k), mask))
             else:
                 record.seen |= 1 << k

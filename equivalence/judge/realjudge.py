@@ -17,7 +17,7 @@ from equivalence.interpretations.depends import Depends
 from equivalence.interpretations.real import Real, agree, prepare, together
 from equivalence.interpretations.real_cell import DATA, cell
 from equivalence.interpretations.real_reach import Reached
-from equivalence.judge import inputs
+from equivalence.judge import differential, inputs
 from equivalence.judge.runs import Pair, PairRun
 from equivalence.judge.steering import Steering
 from equivalence.verdicts import Check
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 PRIMES = 3
 LEAST_MASK = 8  # elements from which an integer input of zeros and ones is no accident
+#: Sets on which computed values tie though their residues differ: a mismatch there says nothing, nor does an outcome.
+DEGENERATE = frozenset(["zero", "all equal"])
 MOST_DRAWS = 12  # of inputs' residues, until every lane was seen without a root of a non-residue
 DRAW = 1000  # between the seeds of draws
 MOST_LANES = 1 << 16  # input elements up to which derived inputs steer toward unseen outcomes
@@ -126,7 +128,8 @@ def _under(judge: Judge, pair: Pair, reals: list[Real], arrays: inputs.Arrays, l
         wholes = [together(list(column)) for column in zip(*found, strict=True)]
         if number + 1 >= least and (judge.late() or all(w.equal or w.mismatch.any() for w in wholes)):
             break
-    return [whole.equal for whole in wholes]
+    given = arrays is pair.inputs
+    return [whole.equal or (not given and whole.equal_residues) for whole in wholes]
 
 
 def _steer(judge: Judge, pair: Pair, reals: list[Real]) -> list[tuple[Span, str]]:
@@ -134,9 +137,17 @@ def _steer(judge: Judge, pair: Pair, reals: list[Real]) -> list[tuple[Span, str]
 
     def compare(name: str, arrays: inputs.Arrays) -> None:
         before = [e.real_mismatch for e in judge.evidence]
+        seen = {key: record.seen for key, record in reals[0].sites.items()}
         _compare(judge, pair, reals, arrays)
-        if before != [e.real_mismatch for e in judge.evidence]:
-            judge.test_more(pair, name, arrays)
+        if before == [e.real_mismatch for e in judge.evidence]:
+            return
+        if name not in DEGENERATE:
+            differential.outside(judge, pair, name, arrays)
+            return
+        for evidence, mismatch in zip(judge.evidence, before, strict=True):
+            evidence.real_mismatch = mismatch
+        for key, record in reals[0].sites.items():
+            record.seen = seen.get(key, 0)
 
     def agree_on(arrays: inputs.Arrays, fully: bool) -> bool:
         return all(_equal(judge, pair, reals, arrays, PRIMES if fully else 1))
