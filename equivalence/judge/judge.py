@@ -17,13 +17,11 @@ from equivalence.evaluator import Lanes
 from equivalence.evaluator.frame import OutOfTime
 from equivalence.fields.constants import identify
 from equivalence.interpretations.base import Interpretation
-from equivalence.interpretations.depends import Depends
 from equivalence.interpretations.error import Error
 from equivalence.interpretations.real import constants_of
-from equivalence.interpretations.reassociated import Reassociated, contradict
 from equivalence.judge import (
-    guards,
-    inputs,
+    differential,
+    fused,
     layouts,
     realjudge,
     scope,
@@ -33,7 +31,6 @@ from equivalence.judge import (
     truth,
     undefined,
 )
-from equivalence.judge.compare import compare
 from equivalence.judge.evidence import Evidence
 from equivalence.judge.given import Given, bounds, deep
 from equivalence.judge.levels import RealState, level
@@ -54,8 +51,6 @@ from lowering.ir.program import Program
 
 SHRINK_SECONDS = 2.0
 RANDOM = "random-stream"  # the evaluator's word for a draw; a finding only where streams differ
-FEW_TESTS, FEW_TESTS_FROM = 6, 1 << 16  # the most telling derived inputs only, where even the smallest shape is large
-TEST_ELEMENTS = 1 << 22  # inputs beyond this are only compared as given
 
 
 class Options(Protocol):
@@ -153,9 +148,9 @@ class Judge:
             )
         with self.timed("evaluate"):
             self.deep_runs()
-            self.fused_runs()
+            fused.run(self)
         with self.timed("test"):
-            self.tests()
+            differential.run(self)
         with self.timed("real"):
             self.real_runs()
         with self.timed("truth"):
@@ -246,28 +241,6 @@ class Judge:
         elif draws[0]:
             self.assumptions["random numbers: both sides are called with their generators in the same state"] = None
 
-    def fused_runs(self) -> None:
-        """An explicit fma on one side may meet an open contraction on the other (SEMANTICS §3).
-
-        The uncontracted forms must match, and no product may be fixed fused on one side and fixed rounded on the other.
-        """
-        given = self.pairs[0]
-        explicit = any(op.name == "fma" for program in (given.a, given.b) for op in program.walk())
-        if not explicit or all(e.equal["exact"] or e.equal["reassociated"] for e in self.evidence):
-            return
-        for number, pair in enumerate(self.pairs):
-            sides = [Reassociated(self.options.seed + number, uncontracted=True) for _ in "ab"]
-            outcomes = [
-                self.runner.one(program, [side, Depends(marks=False)], pair.inputs)
-                for program, side in zip((pair.a, pair.b), sides, strict=True)
-            ]
-            run = PairRun(pair, pair.inputs, outcomes[0], outcomes[1])
-            clash = contradict(sides[0], sides[1])
-            for evidence, (_, a, b) in zip(self.evidence, run.outputs(), strict=True):
-                evidence.add_uncontracted(run, a, b, clash)
-        for evidence in self.evidence:
-            evidence.equal["reassociated"] |= evidence.uncontracted_equal
-
     def given_bounds(self, evidence: Evidence, pair: Pair, a: Lanes, b: Lanes) -> None:
         from equivalence.judge.compare import plane
 
@@ -307,56 +280,6 @@ class Judge:
         if finding not in self.findings:
             self.findings.append(finding)
 
-    def tests(self) -> None:
-        """Derived inputs at the smallest set of shapes: values against bounds."""
-        pair = min(self.pairs, key=lambda p: p.size)
-        if pair.size > TEST_ELEMENTS:
-            return
-        few = pair.size > FEW_TESTS_FROM
-        makers = dict(list(inputs.SETS.items())[:FEW_TESTS]) if few else inputs.SETS
-        for name, arrays in inputs.sets(pair.inputs, self.options.seed, makers):
-            if self.late():
-                self.checks.append(Check("differential tests", None, "stopped: out of time"))
-                return
-            try:
-                run = self.runner.run(pair, [Depends(marks=False), self.error(pair)], arrays)
-            except Unsupported:  # a loop that these inputs do not end, say
-                continue
-            if not run.on_path:
-                continue
-            for evidence, (_, a, b) in zip(self.evidence, run.outputs(), strict=True):
-                evidence.add_test(run, name, compare(a, b, ()))
-            if name == "zeros and ones":
-                self.guard(guards.zero_one(pair, run))
-        for arrays in inputs.near(pair.inputs, constants(pair), self.options.seed):
-            self.test_more(pair, inputs.NEAR, arrays)
-        declared = scope.declared(self.options.inputs, pair)
-        self.test_more(pair, inputs.OUTSIDE, inputs.outside(pair.inputs, self.options.seed, declared))
-        count = self.evidence[0].tests if self.evidence else 0
-        failed = any(evidence.witnessed for evidence in self.evidence)
-        self.checks.append(Check("differential tests", not failed, f"{count} inputs, values within both bounds"))
-
-    def test_more(self, pair: Pair, label: str, arrays: Mapping[str, np.ndarray] | None) -> None:
-        """Values that need not be in the functions' domain: NaN and infinities are out of scope there."""
-        if arrays is None or self.late():
-            return
-        run = self.runner.run(pair, [Depends(marks=False), self.error(pair)], arrays)
-        if run.on_path:
-            for evidence, (_, a, b) in zip(self.evidence, run.outputs(), strict=True):
-                evidence.add_test(run, label, compare(a, b, ()), one_sided=False)
-
-    def guard(self, checks: Sequence[Check]) -> None:
-        """A failed check contradicts words that are equal."""
-        self.checks += checks
-        for check in checks:
-            for evidence in self.evidence:
-                if (
-                    check.passed is False
-                    and check.name.startswith(f"{evidence.name} on")
-                    and any(evidence.equal.values())
-                ):
-                    evidence.contradiction = f"{check.name}: the values differ where every partial sum is exact"
-
     def doubt(self) -> None:
         """Equal words are no proof where values differ: a law was used beyond what it assumes."""
         for evidence in self.evidence:
@@ -373,7 +296,7 @@ class Judge:
         if self.options.special == "ignore" or report.verdict.level is Level.DIFFERENT or self.real.random:
             return
         pair = min(self.pairs, key=lambda p: p.size)
-        if pair.size > TEST_ELEMENTS or self.late():
+        if pair.size > differential.MOST_ELEMENTS or self.late():
             self.checks.append(Check("special values", None, "not run: the inputs are too large or time is out"))
             return
         rows = special.differences(pair, self.runner, self.error(pair))
@@ -433,11 +356,6 @@ class Judge:
     @staticmethod
     def shape_of(pair: Pair) -> dict[str, tuple[int, ...]]:
         return {name: x.shape for name, x in pair.inputs.items() if not name.startswith("weight:")}
-
-
-def constants(pair: Pair) -> list[float]:
-    """Every float literal of either program."""
-    return sorted({value for program in (pair.a, pair.b) for _, value in constants_of(program)})
 
 
 def in_words(shapes: Mapping[str, tuple[int, ...]]) -> str:

@@ -8,7 +8,8 @@ import re
 from equivalence.fields.mersenne import MASK
 from equivalence.fields.primes import SAFE_PRIMES
 from equivalence.judge import realjudge, sensitivity, truth
-from equivalence.judge.judge import SHRINK_SECONDS, TEST_ELEMENTS
+from equivalence.judge.differential import MOST_ELEMENTS
+from equivalence.judge.judge import SHRINK_SECONDS
 from equivalence.verdicts import Finding, Level, Report, Verdict
 from irverify.exits import exit_code_of
 from irverify.options import SPECIALS
@@ -70,6 +71,6 @@ def test_primes_of_real() -> None:
 
 
 def test_limits() -> None:
-    assert TEST_ELEMENTS == 1 << 22 and "2²² elements" in PROSE
+    assert MOST_ELEMENTS == 1 << 22 and "2²² elements" in PROSE
     assert truth.MOST_ELEMENTS == 1 << 19 and "2¹⁹ input elements" in PROSE
     assert SHRINK_SECONDS == 2.0 and "at most two seconds" in PROSE
