@@ -341,7 +341,7 @@ def test_places_repeat_by_seed_and_distinguish_constants() -> None:
     assert field_value(0.1, p) != field_value(Fraction(1, 10), p), "an unrecognised float is taken exactly"
 
 
-# -- constants of one side that follow from the other's -----------------------------------------------------------------
+# -- constants of one side that follow from the other's ----------------------------------------------------------------
 
 
 def related_meaning(a: float, b: float, *both: float) -> tuple[Fraction, Fraction] | None:
