@@ -78,6 +78,9 @@ class SiteRecord:
         self.turns[outcome, visit] = takes, had
 
 
+Snapshot = dict[str, tuple[int, dict[tuple[int, int], tuple[Array, Array]]]]
+
+
 class Sites(dict[str, SiteRecord]):
     """Records by "side|site key|kind|span".  ``side`` is set by whoever runs two programs, before each run.
 
@@ -160,6 +163,16 @@ class Sites(dict[str, SiteRecord]):
             else:
                 record.seen |= 1 << k
         return record
+
+    def snapshot(self) -> Snapshot:
+        """What has been seen so far."""
+        return {key: (record.seen, dict(record.turns)) for key, record in self.items()}
+
+    def restore(self, before: Snapshot) -> None:
+        """Forgets what was seen since; that an outcome can happen at all is kept."""
+        for key, record in self.items():
+            record.seen, turns = before.get(key, (0, {}))
+            record.turns = dict(turns)
 
     def visit(self, site: Site, kind: str) -> int:
         """How often this run has come to the site before."""

@@ -137,7 +137,7 @@ def _steer(judge: Judge, pair: Pair, reals: list[Real]) -> list[tuple[Span, str]
 
     def compare(name: str, arrays: inputs.Arrays) -> None:
         before = [e.real_mismatch for e in judge.evidence]
-        seen = {key: record.seen for key, record in reals[0].sites.items()}
+        seen = reals[0].sites.snapshot()
         _compare(judge, pair, reals, arrays)
         if before == [e.real_mismatch for e in judge.evidence]:
             return
@@ -146,8 +146,7 @@ def _steer(judge: Judge, pair: Pair, reals: list[Real]) -> list[tuple[Span, str]
             return
         for evidence, mismatch in zip(judge.evidence, before, strict=True):
             evidence.real_mismatch = mismatch
-        for key, record in reals[0].sites.items():
-            record.seen = seen.get(key, 0)
+        reals[0].sites.restore(seen)
 
     def agree_on(arrays: inputs.Arrays, fully: bool) -> bool:
         return all(_equal(judge, pair, reals, arrays, PRIMES if fully else 1))
