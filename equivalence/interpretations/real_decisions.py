@@ -5,8 +5,6 @@ A mixin; every decision whose operands depend on an input is a site whose outcom
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from equivalence.evaluator.lanes import FLOAT_DATA, Lanes, Planes
@@ -16,8 +14,6 @@ from equivalence.interpretations.real_cell import (
     BOTH,
     CONCRETE,
     LITERAL,
-    MANY,
-    MAX,
     NEGINF,
     NONNEG,
     NONZERO,
@@ -30,12 +26,10 @@ from equivalence.interpretations.real_cell import (
     W,
     cell,
     flag,
-    nothing,
     pick,
     pointwise,
 )
-from equivalence.interpretations.real_functions import Functions
-from equivalence.interpretations.real_sites import Sites
+from equivalence.interpretations.real_choices import Choices, decided, literal_operand, ordinary, unliteral
 from lowering.ir.types import DType
 
 #: The largest finite value of the formats that saturate.
@@ -43,8 +37,6 @@ LARGEST = {
     "f8e4m3fn": 448.0, "f8e5m2": 57344.0, "f8e4m3fnuz": 240.0, "f8e5m2fnuz": 57344.0, "f8e4m3b11fnuz": 30.0,
     "f16": 65504.0, "bf16": 3.3895313892515355e38, "f32": 3.4028234663852886e38,
 }  # fmt: skip
-#: Prime to p - 1 (p = 2q + 1, both large primes), and no root that programs take.
-_POWER = 5
 #: Samples that are equal but for their rounding, and zeros that are kept apart (Real.spread).
 _SAME, _BOTH_ZERO = 2.0**-36, 2.0**-28
 
@@ -60,41 +52,8 @@ _PREDICATES = {
 }  # fmt: skip
 
 
-def ordinary(x: Cell) -> Array:
-    """Lanes that take part in a decision: finite numbers that are no masks."""
-    return x.alive & ((x.mark & NEGINF) == 0)
-
-
-def decided(*cells: Cell) -> Array:
-    """Lanes whose decision depends on an input: operands ordinary, and not all of them literals."""
-    literal, counted = cells[0].mark & LITERAL, ordinary(cells[0])
-    for x in cells[1:]:
-        literal, counted = literal & x.mark, counted & ordinary(x)
-    return counted & (literal == 0)
-
-
-def literal_operand(a: Cell, b: Cell) -> Array | None:
-    """The literal that each lane is compared with (NaN: none); None where all lanes have the same or none has one."""
-    found = [x for x in (a, b) if x.sample.size > 1 and x.has(LITERAL)]
-    if len(found) != 1:
-        return None
-    x = found[0]
-    return np.where((x.mark & LITERAL) != 0, x.sample, np.nan)
-
-
-def unliteral(mark: Array, settled: Array) -> Array:
-    """A chosen literal is no literal, unless the choice did not depend on an input."""
-    if not (mark & LITERAL).any() or settled.all():
-        return mark
-    return np.where(settled, mark, mark & ~LITERAL)
-
-
-class Decisions(Functions):
+class Decisions(Choices):
     """Primitives that compare."""
-
-    sites: Sites
-    free: set[str]
-    alike: set[str]
 
     def truth(self, outcome: Array, literal: Array) -> Cell:
         """A concrete truth value."""
@@ -105,82 +64,6 @@ class Decisions(Functions):
             else np.full((1,) * outcome.ndim, BOTH | CONCRETE | WHOLE | NONNEG)
         )
         return Cell(outcome.astype(np.float64), residues, residues, mark)
-
-    def extreme(self, site: Site, kind: str, a: Cell, b: Cell, lanes: tuple[Lanes, ...]) -> Cell:
-        """The operand that the sample says; where one is NaN, the other."""
-        beaten = np.less_equal if kind == "max" else np.greater_equal
-        take = ~pointwise(beaten, a.sample, b.sample, dtype=bool)
-        take, foregone = self._foregone_maximum(kind, a, b, take)
-        literal = literal_operand(a, b) if lanes and lanes[0].dtype.is_float else None
-        if literal is not None or not self.sites.settled(site, kind):
-            right = pointwise(np.less if kind == "max" else np.greater, a.sample, b.sample, dtype=bool)
-            self.sites.record(site, kind, decided(a, b) & ~foregone, [take, right], lanes, literal)
-        self.sites.choice = ("pick", take, ~ordinary(a), ~ordinary(b))
-        settled = ((a.mark & b.mark & LITERAL) != 0) | ~ordinary(a) | ~ordinary(b)
-        left, right_ = (x.marked(unliteral(x.mark, settled)) for x in (a, b))
-        chosen = pick(take, left, right_)
-        known = signs.of_max(a, b) if kind == "max" else signs.facts(a) & signs.facts(b)
-        chosen = chosen.marked(np.where(settled, chosen.mark, (chosen.mark & ~signs.REGIONAL) | known))
-        chosen = self.freed(site, kind, chosen.marked(chosen.mark | MAX) if kind == "max" else chosen)
-        return self.among(site, kind, chosen, [a, b])
-
-    def _foregone_maximum(self, kind: str, a: Cell, b: Cell, take: Array) -> tuple[Array, Array]:
-        """(which operand, where it is that one for every input): a clamp from below that nothing meets."""
-        foregone = np.zeros((1,) * take.ndim, bool)
-        if kind == "max":
-            for x, y, first in ((a, b, True), (b, a, False)):
-                if y.has(LITERAL) and not x.is_all(LITERAL):
-                    never = signs.never_below(x, self.known_signs.recall(x), y)
-                    if never.any():
-                        take, foregone = np.where(never, first, take), foregone | never
-        return take, foregone
-
-    def freed(self, site: Site, kind: str, x: Cell) -> Cell:
-        """At sites in ``free`` an arbitrary value replaces the chosen one: does the output depend on it at all?"""
-        if self.sites.key(site, kind) not in self.free:
-            return x
-        v, w = self.channels.random(f"free {site.number}", self.channels.essence(x))
-        return Cell(x.sample, v, w, x.mark | flag(x.alive, BOTH))
-
-    def among(self, site: Site, kind: str, x: Cell, operands: Sequence[Cell]) -> Cell:
-        """At sites in ``alike`` a random function of the operands, in any order, replaces the chosen one.
-
-        Two programs that are equal then are equal whichever operand is chosen.
-        """
-        if self.sites.key(site, kind) not in self.alike:
-            return x
-        ones_ = (1,) * x.mark.ndim
-        total, roots, several = nothing(x.mark.ndim), np.full(ones_, NOTHING), np.zeros(ones_, np.uint8)
-        for a in operands:
-            total = self.channels.field.v.add(total, np.where(ordinary(a), self.term(kind, a), np.uint32(0)))
-            roots, several = roots | self.channels.essence_roots(a), several + ordinary(a)
-        return self.replaced(kind, x, total, roots, several > 1)
-
-    def term(self, kind: str, a: Cell) -> Array:
-        """What an operand adds to the multiset: a random function of it, or the multiset of an extremum of that kind.
-
-        So a maximum of maxima is the maximum of all their operands, block by block or all at once.
-        """
-        term = self.channels.random(f"among {kind}", self.channels.essence(a))[0]
-        if not a.has(MANY):
-            return term
-        total = self.channels.field.v.power(a.v, pow(_POWER, -1, self.channels.prime.p - 1))
-        alike = ((a.mark & MANY) != 0) & (a.w == self.channels.random(f"the {kind}", total)[1])
-        return np.where(alike, total, term)
-
-    def replaced(self, kind: str, x: Cell, total: Array, roots: Array, here: Array) -> Cell:
-        """v is a power of the multiset's sum, from which the sum can be found again; w a random function of it."""
-        v = self.channels.field.v.power(total, _POWER)
-        w = self.channels.random(f"the {kind}", total)[1]
-        mark = np.broadcast_to(BOTH | MANY | roots, x.mark.shape) | (x.mark & (WHOLE | MAX))
-        return pick(here, Cell(x.sample, v, w, mark), x)
-
-    def op_max(self, site: Site, out: Lanes, a: Lanes, b: Lanes) -> Planes:
-        if out.dtype.is_integer and out.taint != FLOAT_DATA:
-            return self.settled(out, a, b).planes()
-        return self.extreme(site, site.name, cell(a), cell(b), (a, b)).planes()
-
-    op_min = op_max
 
     def op_abs(self, site: Site, out: Lanes, a: Lanes) -> Planes:
         if out.dtype.is_integer and out.taint != FLOAT_DATA:
@@ -289,18 +172,6 @@ class Decisions(Functions):
                 x = pick(clipped, bound.marked(bound.mark & ~(LITERAL | NEGINF)), x)
                 x = x.marked(x.mark & ~PURE)
         return x
-
-    # -- supplied by the integers --------------------------------------------------------------------------------
-
-    def concrete(self, data: Array, literal: bool) -> Cell:
-        raise NotImplementedError("real_integers gives concrete")
-
-    def settled(self, out: Lanes, *args: Lanes) -> Cell:
-        raise NotImplementedError("real_integers gives settled")
-
-    @staticmethod
-    def all_literal(*lanes: Lanes) -> bool:
-        return all(cell(x).is_all(LITERAL) for x in lanes)
 
 
 __all__ = ["NOTHING", "Decisions", "V", "W", "decided", "ordinary", "unliteral"]

@@ -14,8 +14,8 @@ import numpy as np
 
 from equivalence.evaluator.lanes import Lanes, Planes
 from equivalence.interpretations.base import Interpretation, Site
-from equivalence.interpretations.real_accumulate import along, full
 from equivalence.interpretations.real_cell import CONCRETE, Array, Cell, cell, where
+from equivalence.interpretations.real_extrema import along, full
 from equivalence.interpretations.real_sites import Sites
 
 _SPARE = 32  # outcomes of sites that the first run did not come to
