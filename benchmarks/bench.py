@@ -7,13 +7,17 @@ machine does.  Memory is the peak resident size of the judging process.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import statistics
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from benchmarks.plot import drawn
 
 KERNELS = Path(__file__).parent / "kernels"
 ROOT = Path(__file__).resolve().parents[1]
@@ -23,9 +27,9 @@ TASKS: dict[str, list[str]] = {
     "attention": ["f16[8,1024,64]"] * 3,
 }
 SIZES: dict[str, list[list[str]]] = {
-    "matmul": [[f"f16[{n},{n}]"] * 2 for n in (256, 512, 1024)],
+    "matmul": [[f"f16[{n},{n}]"] * 2 for n in (256, 512, 768, 1024)],
     "softmax": [[f"f32[{n},4096]"] for n in (512, 1024, 2048, 4096)],
-    "attention": [[f"f16[8,{n},64]"] * 3 for n in (256, 512, 1024)],
+    "attention": [[f"f16[8,{n},64]"] * 3 for n in (256, 512, 1024, 2048)],
 }
 OPERATIONS = {"matmul": lambda s: 2 * s[0] ** 3, "softmax": lambda s: 5 * s[0] * s[1],
               "attention": lambda s: 4 * s[0] * s[1] ** 2 * s[2]}  # fmt: skip
@@ -91,25 +95,37 @@ def extents(spec: str) -> list[int]:
     return [int(n) for n in spec.partition("[")[2].rstrip("]").split(",")]
 
 
-def growth(runs: int) -> None:
-    """Compare at the given shape only, at growing sizes: processor seconds against the kernel's own operations."""
-    print(f"{'task':<12}{'shape':<18}{'operations':>12}{'cpu':>9}{'wall':>9}{'cpu ns/op':>11}")
-    for name, sizes in SIZES.items():
-        for specs in sizes:
-            cost = median([compare(name, specs, "--shapes", "given") for _ in range(runs)])
-            count = OPERATIONS[name](extents(specs[0]))
-            print(f"{name:<12}{specs[0]:<18}{count:>12.2e}{cost.cpu:>8.1f}s{cost.wall:>8.1f}s"
-                  f"{1e9 * cost.cpu / count:>11.2f}", flush=True)  # fmt: skip
+def growth(runs: int, picture: str | None) -> None:
+    """Compare at the given shape only, at growing sizes: seconds of judging against the kernel's own operations."""
+    print(f"{'task':<12}{'shape':<18}{'operations':>12}{'cpu':>9}{'wall':>9}{'judge':>9}{'judge ns/op':>13}")
+    curves: dict[str, list[tuple[float, float]]] = {}
+    with tempfile.TemporaryDirectory() as directory:
+        file = Path(directory) / "report.json"
+        for name, sizes in SIZES.items():
+            for specs in sizes:
+                costs, judging = [], []
+                for _ in range(runs):
+                    costs.append(compare(name, specs, "--shapes", "given", "--json", str(file)))
+                    timings = json.loads(file.read_text())["timings"]
+                    judging.append(timings["evaluate"] + timings["real"])
+                cost, judge = median(costs), statistics.median(judging)
+                count = OPERATIONS[name](extents(specs[0]))
+                curves.setdefault(name, []).append((count, judge))
+                print(f"{name:<12}{specs[0]:<18}{count:>12.2e}{cost.cpu:>8.1f}s{cost.wall:>8.1f}s{judge:>8.2f}s"
+                      f"{1e9 * judge / count:>13.2f}", flush=True)  # fmt: skip
+    if picture is not None:
+        Path(picture).write_text(drawn(curves))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--growth", action="store_true", help="how time grows with size, instead of the ratios")
+    parser.add_argument("--picture", help="where --growth draws its curves, an SVG file")
     parser.add_argument("--runs", type=int, default=3, help="processes of each kind; medians are printed")
     chosen = parser.parse_args()
     print(f"load {os.getloadavg()[0]:.1f} on {len(os.sched_getaffinity(0))} cores")
     if chosen.growth:
-        growth(chosen.runs)
+        growth(chosen.runs, chosen.picture)
         return
     small(chosen.runs)
     ratios(chosen.runs)
