@@ -49,6 +49,7 @@ class Reached(Interpretation):
 
     def collect(self, outputs: Iterable[Lanes]) -> None:
         """What reached the outputs or steered control is seen."""
+        self.sites.steer(self.steering)
         total = list(self.steering)
         for lanes in outputs:
             for k, word in enumerate(self._words(lanes)):

@@ -27,7 +27,7 @@ def dismiss(real: Real, *runs: Callable[[], Sequence[Lanes]]) -> set[str]:
     ``sites.side``).  An output that stays the same under an arbitrary value of the choice does not depend on it, as in
     Schwartz-Zippel; it must stay the same in all runs, since a guard may hide the choice in some.
     """
-    choices, decisions = real.sites.open_sites(), real.sites.open_sites("cmp", "select")
+    choices, decisions = (sites - real.sites.steering for sites in (real.sites.open_sites(), _compared(real)))
     trial = _Trial(real, runs)
     gone = trial.unmoved(choices)
     if not gone:
@@ -37,6 +37,10 @@ def dismiss(real: Real, *runs: Callable[[], Sequence[Lanes]]) -> set[str]:
         gone |= trial.unmoved({key})
     real.sites.dismiss(gone)
     return gone
+
+
+def _compared(real: Real) -> set[str]:
+    return real.sites.open_sites("cmp", "select")
 
 
 class _Trial:

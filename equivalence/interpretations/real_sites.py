@@ -91,6 +91,7 @@ class Sites(dict[str, SiteRecord]):
         super().__init__()
         self.off = self.traced = False
         self.before = 0  # outcomes that the first run has found
+        self.steering: set[str] = set()  # keys of sites that control has followed: they are never dismissed
         self.fresh: list[tuple[int, Array]] = []
         self.choice: tuple[Any, ...] | None = None
         self._side = ""
@@ -208,6 +209,15 @@ class Sites(dict[str, SiteRecord]):
         fresh, choice = self.fresh, self.choice
         self.fresh, self.choice = [], None
         return fresh, choice
+
+    def steer(self, words: Sequence[int]) -> None:
+        """Sites whose outcomes steered control: a branch follows the concrete value, which freeing one cannot move."""
+        self.steering |= {self[key].key for key in self._within(words)}
+
+    def _within(self, words: Sequence[int]) -> set[str]:
+        """Records of the current side with an outcome whose bit is set."""
+        bits = self._bits.get(self.side, {})
+        return {key for (key, _), b in bits.items() if b // 64 < len(words) and words[b // 64] >> b % 64 & 1}
 
     def reach(self, words: Sequence[int]) -> None:
         """Marks as seen the outcomes of the current side whose bit is set in ``words`` of 64 bits."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from equivalence.interpretations.depends import Depends
 from equivalence.interpretations.real import constants_of
-from equivalence.judge import guards, inputs, scope
+from equivalence.judge import guards, inputs, scope, undefined
 from equivalence.judge.compare import compare
 from equivalence.judge.runs import Pair, PairRun
 from equivalence.verdicts import Check
@@ -59,9 +59,24 @@ def _compared(
         return None
     if not done.on_path:
         return None
+    poisoned = False
     for evidence, (_, a, b) in zip(judge.evidence, done.outputs(), strict=True):
-        evidence.add_test(done, label, compare(a, b, ()), one_sided)
+        seen = compare(a, b, ())
+        evidence.add_test(done, label, seen, one_sided)
+        poisoned |= bool(seen.undefined_a.any() or seen.undefined_b.any())
+    if poisoned:
+        _undefined(judge, done, label)
     return done
+
+
+def _undefined(judge: Judge, done: PairRun, label: str) -> None:
+    """An output that follows an undefined value on these inputs: a difference on one side, a doubt on both."""
+    for position, sides in undefined.influence(done, judge.runner, label).items():
+        evidence = judge.evidence[position]
+        if len(sides) == 1 and not (evidence.undefined_a or evidence.undefined_b):
+            evidence.failures.append(next(iter(sides.values())))
+        evidence.undefined_a |= "a" in sides
+        evidence.undefined_b |= "b" in sides
 
 
 def outside(judge: Judge, pair: Pair, label: str, arrays: Mapping[str, np.ndarray] | None) -> None:

@@ -60,7 +60,7 @@ class Steering:
         real = self.reals[0]
         if real.unseen():
             dismiss(real, *[lambda arrays=arrays: self.outputs(arrays) for arrays in sets])
-        choices = real.choices()
+        choices = real.choices() - real.sites.steering
         missing = real.sites.open_sites() & choices
         if not missing:
             return
