@@ -14,6 +14,7 @@ from typing import Protocol
 
 import numpy as np
 
+from equivalence.evaluator.coverage import Coverage
 from equivalence.evaluator.lanes import Lanes
 from equivalence.verdicts import Severity
 from lowering.errors import Span, Unsupported
@@ -88,6 +89,7 @@ class Outcome:
     path_sites: list[Span]
     draws: set[int] = field(default_factory=set)  # words of counter-based generators, to tell streams apart
     reads: tuple[bytes, ...] = ()  # what the host looked at: on other values it may do something else
+    coverage: Coverage = field(default_factory=Coverage)
 
 
 __all__ = ["DEADLINE", "Event", "Frame", "Limits", "OutOfTime", "Outcome", "Recorder"]

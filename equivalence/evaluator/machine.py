@@ -16,6 +16,7 @@ import numpy as np
 
 from equivalence.evaluator import overflow, slabs
 from equivalence.evaluator.allocator import keep_pages
+from equivalence.evaluator.coverage import Coverage
 from equivalence.evaluator.frame import Event, Frame, Limits, Outcome, OutOfTime, Recorder
 from equivalence.evaluator.freedoms import Freedoms
 from equivalence.evaluator.lanes import (
@@ -86,6 +87,7 @@ class Machine:
     path: dict[str, int] = field(default_factory=dict)
     path_sites: list[Span] = field(default_factory=list)
     draws: set[int] = field(default_factory=set)
+    coverage: Coverage = field(default_factory=Coverage)
     reads: list[bytes] = field(default_factory=list)
     followed: int = 0  # freedoms of whatever control and addresses followed, and races: they join every output
     draw_number: int = 0
@@ -128,7 +130,7 @@ class Machine:
         if self.recorder is None:
             self.memory.buffers.clear()  # a machine and its memory know each other: nothing else would free them soon
         path, sites = dict(self.path), list(self.path_sites)
-        return Outcome(outputs, list(self.events.values()), path, sites, self.draws, tuple(self.reads))
+        return Outcome(outputs, list(self.events.values()), path, sites, self.draws, tuple(self.reads), self.coverage)
 
     def block(self, frame: Frame, block: Block) -> list[Lanes]:
         """Runs a block; the operands of its terminator."""
@@ -182,6 +184,7 @@ class Machine:
             raise InternalError(f"the evaluator has no meaning for {op.name}")
         for value, lanes in zip(op.results, results, strict=True):
             frame.values[value] = lanes
+        self.coverage.executed(op, operands, results)
         if self.recorder is not None and op.results:
             self.recorder.record(op, results, operands, frame.active)
 

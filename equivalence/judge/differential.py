@@ -27,15 +27,25 @@ CHECK = "differential tests"
 
 
 def run(judge: Judge) -> None:
-    """All derived inputs; says how many there were."""
-    pair = min(judge.pairs, key=lambda p: p.size)
-    if pair.size > MOST_ELEMENTS:
-        judge.checks.append(Check(CHECK, None, "not run beyond the given inputs: they are too large"))
-        return
+    """All derived inputs at the smallest set of shapes and where others reach more; says how many there were."""
+    for pair in judge.tested():
+        if judge.late():
+            judge.checks.append(Check(CHECK, None, "stopped: out of time"))
+            return
+        if pair.size > MOST_ELEMENTS:
+            judge.checks.append(Check(CHECK, None, "not run beyond the given inputs: they are too large"))
+            continue
+        _at(judge, pair)
+    count = judge.evidence[0].tests if judge.evidence else 0
+    failed = any(evidence.witnessed for evidence in judge.evidence)
+    judge.checks.append(Check(CHECK, not failed, f"{count} inputs, values within both bounds"))
+
+
+def _at(judge: Judge, pair: Pair) -> None:
+    """The derived inputs of one set of shapes."""
     makers = dict(list(inputs.SETS.items())[:FEW]) if pair.size > FEW_FROM else inputs.SETS
     for name, arrays in inputs.sets(pair.inputs, judge.options.seed, makers):
         if judge.late():
-            judge.checks.append(Check(CHECK, None, "stopped: out of time"))
             return
         done = _compared(judge, pair, name, arrays)
         if done is not None and name == "zeros and ones":
@@ -44,9 +54,6 @@ def run(judge: Judge) -> None:
         outside(judge, pair, inputs.NEAR, arrays)
     declared = scope.declared(judge.options.inputs, pair)
     outside(judge, pair, inputs.OUTSIDE, inputs.outside(pair.inputs, judge.options.seed, declared))
-    count = judge.evidence[0].tests if judge.evidence else 0
-    failed = any(evidence.witnessed for evidence in judge.evidence)
-    judge.checks.append(Check(CHECK, not failed, f"{count} inputs, values within both bounds"))
 
 
 def _compared(

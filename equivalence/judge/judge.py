@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from equivalence.evaluator import Lanes
+from equivalence.evaluator.coverage import Coverage
 from equivalence.evaluator.frame import OutOfTime
 from equivalence.fields.constants import identify
 from equivalence.interpretations.base import Interpretation
@@ -31,6 +32,7 @@ from equivalence.judge import (
     truth,
     undefined,
 )
+from equivalence.judge.compare import paths_equal
 from equivalence.judge.evidence import Evidence
 from equivalence.judge.given import Given, bounds, deep
 from equivalence.judge.levels import RealState, level
@@ -110,6 +112,8 @@ class Judge:
         self.evidence = [Evidence(name, str(v.type.dtype), v.type.shape) for name, v in outputs]
         self.real = RealState()
         self.errors: dict[int, Error] = {}
+        self.reached: dict[int, tuple[Coverage, Coverage]] = {}  # by pair
+        self.proved: set[int] = set()  # pairs on which all words are equal
 
     def error(self, pair: Pair) -> Error:
         """Bounds of a pair, made once."""
@@ -213,6 +217,7 @@ class Judge:
 
     def deep_run(self, number: int, pair: Pair, run: PairRun, hashes: Sequence[Any]) -> None:
         poisoned, seen = False, []
+        self.reached[id(pair)] = run.a.coverage, run.b.coverage
         failures = sum(len(e.failures) for e in self.evidence)
         label = "given" if number == 0 else f"random {in_words(self.shape_of(pair))}"
         for evidence, (_, a, b) in zip(self.evidence, run.outputs(), strict=True):
@@ -226,6 +231,9 @@ class Judge:
         self.random_draws(pair, run)
         for hashed in hashes:
             self.assumptions.update(dict.fromkeys(sorted(hashed.assumed)))
+        alike = [name for name in ("exact", "reassociated") if paths_equal(run.a, run.b, name)]
+        if all(any(words[name] for name in alike) for words in seen):
+            self.proved.add(id(pair))
         differs = sum(len(e.failures) for e in self.evidence) > failures
         level_here = Level.DIFFERENT if differs else worst(_level_of(words) for words in seen)
         self.shapes.append(ShapeResult(self.shape_of(pair), level_here, "given" if number == 0 else ""))
@@ -352,6 +360,22 @@ class Judge:
         if taken:
             more = f" (and {len(taken) - 1} more, see the assumptions)" if len(taken) > 1 else ""
             self.find(Finding("constants-identified", taken[0] + more, None, "note"))
+
+    def tested(self) -> list[Pair]:
+        """The smallest set of shapes, and every one that comes to something the smaller ones do not come to.
+
+        Where the words are equal nothing is left to be tested.
+        """
+        chosen: list[Pair] = []
+        known = Coverage(), Coverage()
+        for pair in sorted(self.pairs, key=lambda p: p.size):
+            reached = self.reached.get(id(pair), known)
+            new = any(mine - seen for mine, seen in zip(reached, known, strict=True))
+            if not chosen or (new and id(pair) not in self.proved):
+                chosen.append(pair)
+                for mine, seen in zip(reached, known, strict=True):
+                    seen |= mine
+        return chosen
 
     # -- small things --------------------------------------------------------------------------------------------
 

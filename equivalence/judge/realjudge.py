@@ -36,23 +36,27 @@ MOST_LANES = 1 << 16  # input elements up to which derived inputs steer toward u
 
 
 def run(judge: Judge) -> None:
-    """Every set of shapes once; the smallest also under more primes and, while outcomes are unseen, more inputs."""
+    """Every set of shapes once; the smallest also under more primes and, while outcomes are unseen, more inputs.
+
+    So is every set of shapes that reaches more of the programs than smaller ones, where that is affordable.
+    """
     judge.real.available = True
-    smallest = min(judge.pairs, key=lambda p: p.size)
+    steered = [pair for number, pair in enumerate(judge.tested()) if not number or pair.size <= MOST_LANES]
     primes = choose(judge.options.seed, PRIMES)
     for number, pair in enumerate(judge.pairs):
         if number and judge.late():
             judge.checks.append(Check("real function", None, "not every set of shapes was run: out of time"))
             break
+        here = any(pair is other for other in steered)
         masks = zero_one(pair.inputs)
         judge.assumptions.update(dict.fromkeys(f"{name} is a mask: it holds only 0 and 1" for name in sorted(masks)))
         reals = [_prepared(judge, pair, number + k * DRAW, primes[k % PRIMES]) for k in range(MOST_DRAWS)]
         for real in reals:
             real.masks = masks
-            real.spread, real.sites.off = inputs.unflagged(pair.inputs), pair is not smallest or real is not reals[0]
-        _compare(judge, pair, reals, pair.inputs, PRIMES if pair is smallest else 1)
-        if pair is smallest:
-            judge.real.unseen = _steer(judge, pair, reals)
+            real.spread, real.sites.off = inputs.unflagged(pair.inputs), not here or real is not reals[0]
+        _compare(judge, pair, reals, pair.inputs, PRIMES if here else 1)
+        if here:
+            judge.real.unseen = [*(judge.real.unseen or []), *_steer(judge, pair, reals)]
         for real in reals:
             judge.assumptions.update(dict.fromkeys(real.assumptions))
 
