@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from equivalence.interpretations.depends import Depends
 from equivalence.interpretations.real import constants_of
-from equivalence.judge import guards, inputs, scope, undefined
+from equivalence.judge import guards, inputs, magnitudes, scope, ties, undefined
 from equivalence.judge.compare import compare
 from equivalence.judge.runs import Pair, PairRun
 from equivalence.verdicts import Check
@@ -54,6 +53,8 @@ def _at(judge: Judge, pair: Pair) -> None:
         outside(judge, pair, inputs.NEAR, arrays)
     declared = scope.declared(judge.options.inputs, pair)
     outside(judge, pair, inputs.OUTSIDE, inputs.outside(pair.inputs, judge.options.seed, declared))
+    for arrays in magnitudes.sets(pair, judge.runner, judge.options.seed, declared):
+        outside(judge, pair, magnitudes.LABEL, arrays)
 
 
 def _compared(
@@ -61,7 +62,7 @@ def _compared(
 ) -> PairRun | None:
     """One more test of every output; None where the inputs cannot be run, or take the host elsewhere."""
     try:
-        done = judge.runner.run(pair, [Depends(marks=False), judge.error(pair)], arrays)
+        done = ties.run(judge.runner, pair, judge.error(pair), arrays)
     except Unsupported:  # a loop that these inputs do not end, say
         return None
     if not done.on_path:

@@ -118,6 +118,8 @@ OUTSIDE = "outside the given range"
 NEAR = "near the constants"
 MOST_CONSTANTS = 48
 SMALL, MOST_TURNS = 1 << 12, 14
+MOST_ALONE = 4  # inputs that have the pool's values while all others are ones
+MOST_DIVIDED = 8  # constants up to which their quotients are tried too: where c x reaches d
 LARGEST = 1e30  # beyond this a constant is a mask, not a threshold
 FEW = 2  # distinct values up to which an input is a mask or a flag: it stays as given
 
@@ -135,7 +137,7 @@ def outside(given: Mapping[str, np.ndarray], seed: int, declared: frozenset[str]
 def near(given: Mapping[str, np.ndarray], constants: Sequence[float], seed: int) -> Iterator[Arrays]:
     """Values at, just beside and between the programs' literals: where a threshold is moved, one of them tells.
 
-    Small inputs get every value of the pool in every place.
+    Small inputs get every value of the pool in every place; then one input alone, the others being ones.
     """
     pool = _pool(constants)
     floats = [name for name, x in given.items() if is_float(x) and x.size and not name.startswith("weight:")]
@@ -146,6 +148,11 @@ def near(given: Mapping[str, np.ndarray], constants: Sequence[float], seed: int)
     small = max(given[name].size for name in floats) <= SMALL
     for turn in range(min(pool.size, MOST_TURNS) if small else 1):
         yield {name: _drawn(x, pool, order[name] + turn, rng) if name in order else x for name, x in given.items()}
+    if len(floats) > 1 and small:
+        for alone in floats[:MOST_ALONE]:
+            ones = {name: np.ones_like(given[name]) for name in floats if name != alone}
+            for start in range(0, pool.size, max(given[alone].size, pool.size // 2)):
+                yield {**given, **ones, alone: _drawn(given[alone], pool, order[alone] + start, None)}
 
 
 def _pool(constants: Sequence[float]) -> np.ndarray:
@@ -154,14 +161,19 @@ def _pool(constants: Sequence[float]) -> np.ndarray:
         usable = usable[:: usable.size // MOST_CONSTANTS + 1]
     ordered = np.sort(usable)
     between = (ordered[1:] + ordered[:-1]) / 2
-    return np.concatenate([usable, -usable, between, usable * 2, usable / 2, usable + 1, usable - 1])
+    pool = [usable, -usable, between, usable * 2, usable / 2, usable + 1, usable - 1]
+    if 1 < usable.size <= MOST_DIVIDED:
+        quotients = (usable[:, None] / usable)[~np.eye(usable.size, dtype=bool)]
+        pool.append(quotients[np.abs(quotients) < LARGEST])
+    return np.concatenate(pool)
 
 
-def _drawn(x: np.ndarray, pool: np.ndarray, places: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Elements of the pool in the input's format, moved by -1, 0 or 1 of its steps."""
+def _drawn(x: np.ndarray, pool: np.ndarray, places: np.ndarray, rng: np.random.Generator | None) -> np.ndarray:
+    """Elements of the pool in the input's format, moved by -1, 0 or 1 of its steps where ``rng`` is given."""
     with np.errstate(all="ignore"):
         values = pool[places % pool.size].astype(x.dtype)
-        step = formats.ulp(values, dtype_of(x).name) * rng.integers(-1, 2, values.shape)
+        moves = np.zeros(values.shape) if rng is None else rng.integers(-1, 2, values.shape)
+        step = formats.ulp(values, dtype_of(x).name) * moves
         moved = (values.astype(np.float64) + step).astype(x.dtype)
     return np.where(np.isfinite(moved.astype(np.float64)), moved, x.reshape(-1)).reshape(x.shape)
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from equivalence.interpretations.depends import Depends
 from equivalence.interpretations.error import Error
+from equivalence.judge import ties
 from equivalence.judge.compare import compare
 from equivalence.judge.evidence import Failure
 from equivalence.judge.inputs import into_domain, is_float
@@ -47,7 +47,7 @@ class Shrinker:
 
     def check(self, inputs: Arrays) -> Failure | None:
         """Runs a proposal; the failure on it, of the same kind, or None."""
-        run = self.runner.run(self.pair, [Depends(marks=False), self.error], inputs)
+        run = ties.run(self.runner, self.pair, self.error, inputs)
         if not run.on_path:
             return None
         _, a, b = run.outputs()[self.output]

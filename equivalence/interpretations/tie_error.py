@@ -1,0 +1,179 @@
+"""`error` where ties matter: decisions that no rounding can change are certain, and exact arithmetic costs nothing.
+
+Three rules more than `Error` has.  An operation on exact operands whose result is exact has no error.  Lanes with
+equal words of `ties` tie in every implementation.  A tie of two lanes that both programs compare, with the same
+words, is one tie: whatever the roundings make of it, they make it on both sides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from equivalence.evaluator.lanes import Lanes, Planes
+from equivalence.interpretations.base import Site
+from equivalence.interpretations.error import Error, wide
+from equivalence.interpretations.error_meaning import MeantError
+from equivalence.interpretations.ties import Ties, along, ordered, winners, words_of
+from equivalence.numerics.formats import format_of
+from lowering.ir.types import DType
+
+Array = np.ndarray
+NO_KEYS = np.zeros(0, np.uint64)
+#: f(x) that every implementation returns exactly: {function: (x, ...)}.
+_FIXED = {"exp": 0.0, "exp2": 0.0, "log": 1.0, "log2": 1.0, "tanh": 0.0}
+_COARSE = {"tf32": 11, "bf16": 8}
+
+
+def granule(x: Array) -> Array:
+    """The largest power of two of which ``x`` is a multiple; infinite for 0, 0 for what is not finite."""
+    mantissa, exponent = np.frexp(np.where(np.isfinite(x), x, 0.0))
+    whole = (mantissa * 2.0**53).astype(np.int64)
+    step = np.ldexp((whole & -whole).astype(np.float64), exponent - 53)
+    return np.where(np.isfinite(x), np.where(whole == 0, np.inf, step), 0.0)
+
+
+def held(size: Array, step: Array, bits: int) -> Array:
+    """Whether every multiple of ``step`` up to ``size`` has at most ``bits`` significant bits."""
+    return size < 2.0**bits * step
+
+
+def _bits(dt: DType) -> int:
+    return format_of(dt.name).p
+
+
+def _normal(out: Lanes) -> Array:
+    """Results that no flushing of subnormals changes."""
+    return np.abs(wide(out)) >= format_of(out.dtype.name).smallest_normal
+
+
+class TieError(MeantError):
+    """``shared``: words of comparisons that both sides make; ``seen`` gathers those that tie, and are not certain."""
+
+    def __init__(self, error: Error, ties: Ties, shared: Array = NO_KEYS) -> None:
+        super().__init__({}, usual=False)
+        self.distances = getattr(error, "distances", {})
+        self.ties, self.shared = ties, shared
+        self.seen: list[Array] = []
+
+    # -- exact arithmetic ------------------------------------------------------------------------------------------
+
+    def op_add(self, site: Site, out: Lanes, x: Sequence[Lanes], e: Sequence[Array], growth: Any) -> Array:
+        error = super().op_add(site, out, x, e, growth)
+        if not out.dtype.is_float:
+            return error
+        step = np.minimum(granule(wide(x[0])), granule(wide(x[1])))
+        return self._unless(held(np.abs(wide(out)), step, _bits(out.dtype)), e, error)
+
+    op_sub = op_add
+
+    def op_mul(self, site: Site, out: Lanes, x: Sequence[Lanes], e: Sequence[Array], growth: Any) -> Array:
+        error = super().op_mul(site, out, x, e, growth)
+        if not out.dtype.is_float:
+            return error
+        a, b = wide(x[0]), wide(x[1])
+        exact = held(np.abs(wide(out)), granule(a) * granule(b), _bits(out.dtype)) & _normal(out)
+        zero = ((a == 0) & (e[0] == 0) & np.isfinite(b + e[1])) | ((b == 0) & (e[1] == 0) & np.isfinite(a + e[0]))
+        return np.where(zero, 0.0, self._unless(exact, e, error))
+
+    def op_fma(self, site: Site, out: Lanes, x: Sequence[Lanes], e: Sequence[Array], growth: Any) -> Array:
+        error = super().op_fma(site, out, x, e, growth)
+        a, b, c = (granule(wide(lanes)) for lanes in x)
+        exact = held(np.abs(wide(out)), np.minimum(a * b, c), _bits(out.dtype)) & _normal(out)
+        return self._unless(exact, e, error)
+
+    def op_div(self, site: Site, out: Lanes, x: Sequence[Lanes], e: Sequence[Array], growth: Any) -> Array:
+        error = super().op_div(site, out, x, e, growth)
+        if not out.dtype.is_float or site.attrs["accuracy"] != "exact":
+            return error
+        a, b, q = wide(x[0]), wide(x[1]), wide(out)
+        exact = (q * b == a) & held(np.abs(a), granule(q) * granule(b), 53) & (_normal(out) | (a == 0)) & (b != 0)
+        return self._unless(exact, e, error)
+
+    def op_math(self, site: Site, out: Lanes, x: Sequence[Lanes], e: Sequence[Array], growth: Any) -> Array:
+        error, fn, a, y = super().op_math(site, out, x, e, growth), site.attrs["fn"], wide(x[0]), wide(out)
+        if fn in _FIXED:
+            return self._unless(a == _FIXED[fn], e, error)
+        if fn == "sqrt" and site.attrs["accuracy"] == "exact":
+            return self._unless((y * y == a) & held(a, granule(y) ** 2, 53), e, error)
+        return error
+
+    def op_cast(self, site: Site, out: Lanes, x: Sequence[Lanes], e: Sequence[Array], growth: Any) -> Array:
+        error = super().op_cast(site, out, x, e, growth)
+        if out.dtype.is_float and x[0].dtype.is_float:
+            return self._unless((wide(out) == wide(x[0])) & np.isfinite(wide(out)), e, error)
+        return error
+
+    def op_reduce(self, site: Site, out: Lanes, x: Sequence[Lanes], e: Sequence[Array], growth: Any) -> Array:
+        error = super().op_reduce(site, out, x, e, growth)
+        if site.attrs["combine"] != "add" or not out.dtype.is_float:
+            return error
+        axis = site.attrs["axis"] + 1
+        terms = along(wide(x[0]), x[0].shape, axis)
+        exact = held(np.abs(terms).sum(axis=axis), granule(terms).min(axis=axis), _bits(out.dtype))
+        return self._unless(exact, [along(e[0], x[0].shape, axis).max(axis=axis)], error)
+
+    def op_scan(self, site: Site, out: Lanes, x: Sequence[Lanes], e: Sequence[Array], growth: Any) -> Array:
+        error = super().op_scan(site, out, x, e, growth)
+        if site.attrs["combine"] != "add" or not out.dtype.is_float:
+            return error
+        axis = site.attrs["axis"] + 1
+        terms = along(wide(x[0]), x[0].shape, axis)
+        size, step = np.abs(terms).sum(axis=axis, keepdims=True), granule(terms).min(axis=axis, keepdims=True)
+        return self._unless(
+            held(size, step, _bits(out.dtype)), [along(e[0], x[0].shape, axis).max(axis=axis, keepdims=True)], error
+        )
+
+    def op_dot(self, site: Site, out: Lanes, x: Sequence[Lanes], e: Sequence[Array], growth: Any) -> Array:
+        error = super().op_dot(site, out, x, e, growth)
+        if not out.dtype.is_float or any(np.any(v) for v in e):
+            return error
+        a, b = (lane.full(wide(lane)) for lane in x[:2])
+        bits = _COARSE.get(site.attrs["precision"], 53)
+        if not all(held(np.abs(v), granule(v), bits).all() for v in (a, b)):
+            return error
+        rows = granule(a).min(axis=-1, keepdims=True)
+        step, size = rows * granule(b).min(axis=-2, keepdims=True), np.matmul(np.abs(a), np.abs(b))
+        if len(x) > 2:
+            step, size = np.minimum(step, granule(wide(x[2]))), size + np.abs(wide(x[2]))
+        return np.where(held(size, step, _bits(out.dtype)), 0.0, error)
+
+    @staticmethod
+    def _unless(exact: Array, e: Sequence[Array], error: Array) -> Array:
+        """No error where operands and result are exact."""
+        for own in e:
+            exact = exact & (own == 0)
+        return np.where(exact, 0.0, error) if exact.any() else error
+
+    # -- ties ------------------------------------------------------------------------------------------------------
+
+    def op_cmp(self, site: Site, out: Lanes, x: Sequence[Lanes], e: Sequence[Array], growth: Any) -> Array:
+        doubt = super().op_cmp(site, out, x, e, growth)
+        tied = (doubt != 0) & (x[0].data == x[1].data)
+        if not tied.any():
+            return doubt
+        same = tied & (words_of(x[0]) == words_of(x[1]))
+        left = tied & ~same
+        if left.any():
+            pairs = np.broadcast_to(self.ties.pair(x[0], x[1]), left.shape)
+            self.seen.append(np.unique(pairs[left]))
+            same = same | (left & np.isin(pairs, self.shared))
+        return np.where(same, 0.0, doubt)
+
+    def several(self, site: Site, outs: Sequence[Lanes], args: Sequence[Lanes], extra: Any = None) -> list[Planes]:
+        planes, axis = super().several(site, outs, args, extra), site.attrs["axis"] + 1
+        if site.name == "reduce":
+            sure = winners(args[0], axis, site.attrs["combine"] == "argmax")[0].squeeze(axis)
+            sure = sure & (site.attrs["tie"] == "lowest")
+        else:
+            sure = ordered(args[0], extra, axis, site.attrs["stable"])
+        for own, lanes in zip(planes[1:], args[1:], strict=True):
+            moved = np.max(lanes.planes["bound"], axis=axis, keepdims=site.name != "reduce")  # type: ignore[index]
+            own["bound"] = np.where(sure, 0.0, own["bound"]) + moved
+        return planes
+
+    def found(self) -> Array:
+        """The words of all uncertain ties that were compared."""
+        return np.unique(np.concatenate([NO_KEYS, *self.seen]))

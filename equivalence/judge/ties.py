@@ -1,0 +1,69 @@
+"""A test run under which ties count: where values differ coarsely, yet within bounds that doubt a decision.
+
+Gives ``run``, which replaces a Runner's for tests and for shrinking their witnesses.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from equivalence.interpretations.depends import Depends
+from equivalence.interpretations.error import Error
+from equivalence.interpretations.tie_error import NO_KEYS, TieError
+from equivalence.interpretations.ties import Ties
+from equivalence.judge.compare import plane, value
+from equivalence.judge.inputs import dtype_of
+from equivalence.judge.runs import Inputs, Pair, PairRun, Runner
+from equivalence.numerics.formats import format_of
+from lowering.ir.program import Op, Program
+
+SEED = 0x71E5
+COARSE = 64  # units in the last place of the largest value: a difference beyond may be a decision's
+
+
+def run(runner: Runner, pair: Pair, error: Error, inputs: Inputs) -> PairRun:
+    """Values and bounds on ``inputs``; ties are looked into only where a decision may explain a difference."""
+    plain = runner.run(pair, [Depends(marks=False), error], inputs)
+    if not plain.on_path or not doubtful(plain) or not (decides(pair.a) or decides(pair.b)):
+        return plain
+    words = Ties(SEED)
+    found = []
+    for side, program in enumerate((pair.a, pair.b)):
+        own = TieError(error, words)
+        runner.one(program, [words, own], inputs, side=side)
+        found.append(own.found())
+    shared = np.intersect1d(*found) if all(keys.size for keys in found) else NO_KEYS
+    return runner.run(pair, [Depends(marks=False), words, TieError(error, words, shared)], inputs)
+
+
+def doubtful(done: PairRun) -> bool:
+    """Whether an output differs by more than roundings usually do, while its bounds allow it."""
+    return any(_coarse(value(a), value(b), plane(a, "bound") + plane(b, "bound")) for _, a, b in done.outputs())
+
+
+def _coarse(x: np.ndarray, y: np.ndarray, bound: np.ndarray) -> bool:
+    if x.dtype == bool or x.dtype.kind in "iu":
+        return bool(((x != y) & (bound > 0)).any())
+    with np.errstate(all="ignore"):
+        wide_x, wide_y = x.astype(np.float64), y.astype(np.float64)
+        largest = max(float(np.max(np.where(np.isfinite(v), np.abs(v), 0.0), initial=0.0)) for v in (wide_x, wide_y))
+        distance = np.abs(wide_x - wide_y)
+        limit = COARSE * largest * float(_unit(x))
+        return bool(((distance > limit) & (distance <= bound)).any())
+
+
+def _unit(x: np.ndarray) -> float:
+    return min(2.0 ** -format_of(dtype_of(x).name).p, 2.0**-10)
+
+
+def decides(program: Program) -> bool:
+    """Whether a comparison, an argmax or a sort of floats is in it."""
+    return any(_decision(op) for op in program.walk())
+
+
+def _decision(op: Op) -> bool:
+    if op.name == "sort":
+        return True
+    if op.name not in ("cmp", "reduce", "scan") or not op.operands[0].type.dtype.is_float:
+        return False
+    return op.name == "cmp" or op.attrs["combine"] in ("argmax", "argmin", "region")
