@@ -165,13 +165,13 @@ class TieError(MeantError):
     def several(self, site: Site, outs: Sequence[Lanes], args: Sequence[Lanes], extra: Any = None) -> list[Planes]:
         planes, axis = super().several(site, outs, args, extra), site.attrs["axis"] + 1
         if site.name == "reduce":
-            sure = winners(args[0], axis, site.attrs["combine"] == "argmax")[0].squeeze(axis)
-            sure = sure & (site.attrs["tie"] == "lowest")
+            lowest = site.attrs["tie"] == "lowest"
+            sure = winners(args[0], axis, site.attrs["combine"] == "argmax", lowest)[0].squeeze(axis)
         else:
             sure = ordered(args[0], extra, axis, site.attrs["stable"])
         for own, lanes in zip(planes[1:], args[1:], strict=True):
             moved = np.max(lanes.planes["bound"], axis=axis, keepdims=site.name != "reduce")  # type: ignore[index]
-            own["bound"] = np.where(sure, 0.0, own["bound"]) + moved
+            own["bound"] = np.where(sure, 0.0, np.inf) + moved
         return planes
 
     def found(self) -> Array:

@@ -39,8 +39,11 @@ def along(array: Array, shape: tuple[int, ...], axis: int) -> Array:
     return Exact.full_axis(array, shape, axis)
 
 
-def winners(x: Lanes, axis: int, largest: bool) -> tuple[Array, Array]:
-    """(whether every lane that may be the extremum has the word of the one that is, its place), axis kept."""
+def winners(x: Lanes, axis: int, largest: bool, named: bool = True) -> tuple[Array, Array]:
+    """(whether every lane that may be the extremum has the word of the one that is, its place), axis kept.
+
+    ``named``: whether it is settled which of several equal lanes is meant; otherwise there must be one only.
+    """
     keys = along(x.data.astype(np.float64), x.shape, axis)
     keys = keys if largest else -keys
     words = along(words_of(x), x.shape, axis)
@@ -50,8 +53,8 @@ def winners(x: Lanes, axis: int, largest: bool) -> tuple[Array, Array]:
     reach = 2 * np.max(bound_of(x), axis=axis, keepdims=True)
     with np.errstate(all="ignore"):
         near = ~(best - keys > reach)
-    sure = (~near | (words == word)).all(axis=axis, keepdims=True) & ~np.isnan(keys).any(axis=axis, keepdims=True)
-    return sure, place
+    alone = (~near | (words == word)).all(axis=axis, keepdims=True) if named else near.sum(axis, keepdims=True) == 1
+    return alone & ~np.isnan(keys).any(axis=axis, keepdims=True), place
 
 
 def ordered(x: Lanes, places: Array, axis: int, stable: bool) -> Array:
@@ -130,7 +133,8 @@ class Ties(Exact):
         value = self._taken(made[0][self.plane], self.word(args[0]), args[0].shape, sure, place, axis)
         named = along(args[1].data, args[1].shape, axis) == np.expand_dims(outs[1].data, axis)
         place = np.argmax(named, axis=axis, keepdims=True)
-        sure = sure & (site.attrs["tie"] == "lowest")
+        if site.attrs["tie"] != "lowest":
+            sure, _ = winners(args[0], axis, site.attrs["combine"] == "argmax", named=False)
         words = self._taken(made[1][self.plane], self.word(args[1]), args[1].shape, sure, place, axis)
         return [self.give(value), self.give(words)]
 

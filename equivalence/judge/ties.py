@@ -37,19 +37,21 @@ def run(runner: Runner, pair: Pair, error: Error, inputs: Inputs) -> PairRun:
 
 
 def doubtful(done: PairRun) -> bool:
-    """Whether an output differs by more than roundings usually do, while its bounds allow it."""
-    return any(_coarse(value(a), value(b), plane(a, "bound") + plane(b, "bound")) for _, a, b in done.outputs())
+    """Whether an output differs by more than roundings usually do, while all outputs are within their bounds."""
+    seen = [_seen(value(a), value(b), plane(a, "bound") + plane(b, "bound")) for _, a, b in done.outputs()]
+    return any(coarse for coarse, _ in seen) and not any(beyond for _, beyond in seen)
 
 
-def _coarse(x: np.ndarray, y: np.ndarray, bound: np.ndarray) -> bool:
-    if x.dtype == bool or x.dtype.kind in "iu":
-        return bool(((x != y) & (bound > 0)).any())
+def _seen(x: np.ndarray, y: np.ndarray, bound: np.ndarray) -> tuple[bool, bool]:
+    """(whether the two differ coarsely somewhere, whether they do beyond the bound)."""
     with np.errstate(all="ignore"):
         wide_x, wide_y = x.astype(np.float64), y.astype(np.float64)
-        largest = max(float(np.max(np.where(np.isfinite(v), np.abs(v), 0.0), initial=0.0)) for v in (wide_x, wide_y))
-        distance = np.abs(wide_x - wide_y)
-        limit = COARSE * largest * float(_unit(x))
-        return bool(((distance > limit) & (distance <= bound)).any())
+        distance, limit = np.abs(wide_x - wide_y), 0.0
+        if x.dtype.kind not in "biu":
+            finite = [np.where(np.isfinite(v), np.abs(v), 0.0) for v in (wide_x, wide_y)]
+            limit = COARSE * _unit(x) * max(float(np.max(v, initial=0.0)) for v in finite)
+        coarse = np.isfinite(distance) & (distance > limit)
+        return bool((coarse & (distance <= bound)).any()), bool((coarse & (distance > bound)).any())
 
 
 def _unit(x: np.ndarray) -> float:
