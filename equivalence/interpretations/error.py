@@ -145,6 +145,9 @@ class Error(Interpretation):
         return error
 
     def op_add(self, site: Site, out: Lanes, x: Sequence[Lanes], e: Sequence[Array], growth: Any) -> Array:
+        for zero, error, other in ((x[0], e[0], e[1]), (x[1], e[1], e[0])):
+            if out.dtype.is_float and zero.data.size == 1 and not zero.data.any() and not error.any():
+                return other  # plus or minus an exact zero: nothing is rounded
         return self._rounded(out, e[0] + e[1], x)
 
     op_sub = op_add
@@ -236,6 +239,8 @@ class Error(Interpretation):
 
     def op_cmp(self, site: Site, out: Lanes, x: Sequence[Lanes], e: Sequence[Array], growth: Any) -> Array:
         """1 where the operands' intervals meet: the answer may be the other one."""
+        if x[0].data is x[1].data:  # a value and itself: no rounding comes between
+            return np.zeros((1,) * out.data.ndim)
         reach = e[0] + e[1]
         gap = np.abs(wide(x[0]) - wide(x[1]))
         return np.where((reach == 0) | (gap > reach), 0.0, 1.0)

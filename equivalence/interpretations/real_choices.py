@@ -36,8 +36,12 @@ _POWER = 5
 
 
 def ordinary(x: Cell) -> Array:
-    """Lanes that take part in a decision: finite numbers that are no masks."""
-    return x.alive & ((x.mark & NEGINF) == 0)
+    """Lanes that take part in a decision: finite numbers, literal ones that stand for -inf in an exponential too."""
+    masked = (x.mark & NEGINF) != 0
+    plain = x.alive & ~masked
+    if not (masked.any() and x.has(LITERAL)):
+        return plain
+    return plain | (masked & ((x.mark & LITERAL) != 0) & np.isfinite(x.sample))
 
 
 def decided(*cells: Cell) -> Array:
@@ -49,8 +53,11 @@ def decided(*cells: Cell) -> Array:
 
 
 def literal_operand(a: Cell, b: Cell) -> Array | None:
-    """The literal that each lane is compared with (NaN: none); None where all lanes have the same or none has one."""
-    found = [x for x in (a, b) if x.sample.size > 1 and x.has(LITERAL)]
+    """The literal that each lane is compared with (NaN: none); None where no lane has one, or both operands are such.
+
+    A running extremum starts from a literal: that first step is a decision of its own.
+    """
+    found = [x for x in (a, b) if x.has(LITERAL)]
     if len(found) != 1:
         return None
     x = found[0]

@@ -338,6 +338,10 @@ class Judge:
     def explain(self, report: Report) -> None:
         """Scope and assumptions always; the place of the difference and a witness where there is one."""
         self.assumptions.update(dict.fromkeys(scope.assumptions(self.pairs)))
+        for evidence in self.evidence:
+            for choice in self.runner.freedoms.of(evidence.freedoms_a | evidence.freedoms_b):
+                if choice.kind == "equality":
+                    self.assumptions[f"{choice.what} ({choice.span})"] = None
         position = next((i for i, e in enumerate(self.evidence) if e.witnessed), None)
         if position is not None:
             failure = self.evidence[position].witnessed[0]

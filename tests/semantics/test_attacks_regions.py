@@ -144,6 +144,11 @@ ATTACKS: dict[str, tuple[Body | Program, Body | Program, tuple[str, ...]]] = {
     "a running maximum from -30": (running_maximum(-30.0), running_maximum(-np.inf), (X,)),
     "a running maximum from -500": (running_maximum(-500.0), running_maximum(-np.inf), (X,)),
     "a running maximum from -8000": (running_maximum(-8000.0), running_maximum(-np.inf), (X,)),
+    "a clamp from far below": (
+        lambda k, x: k.max(k.b("reduce", x, axis=1, combine="max"), -1e4),
+        lambda k, x: k.b("reduce", x, axis=1, combine="max"), (X,)),
+    "a running maximum from -10000": (running_maximum(-1e4), running_maximum(-np.inf), (X,)),
+    "a running maximum from -1e9": (running_maximum(-1e9), running_maximum(-np.inf), (X,)),
     "a hat": (bump(1e-4), bump(None), (X,)),
     "a tail that is dropped": (tail(True), tail(False), (X,)),
     "equal at one value": (
