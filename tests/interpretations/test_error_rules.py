@@ -1,0 +1,40 @@
+"""Bounds that nothing may inflate: a value compared with itself, an exact zero added."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from equivalence.evaluator import Machine
+from equivalence.interpretations.error import Error
+from tests.semantics.programs import arrays, program
+
+X = "f32[64]"
+
+
+def bound(body) -> np.ndarray:
+    """Of the first output; float64[64]."""
+    lanes = next(iter(Machine(program(body, X), [Error()]).run(arrays(1, X)).outputs.values()))
+    assert lanes.planes is not None
+    return lanes.full(lanes.planes["bound"], 1)[0]
+
+
+def test_a_value_compared_with_itself_is_no_straddle() -> None:
+    """As in logaddexp: where(d != d, a + b, max + log1p(exp(-|d|)))."""
+
+    def body(k, x):
+        scaled = k.mul(x, 0.3)
+        return k.where(k.cmp("ne", scaled, scaled), k.mul(x, 1e6), scaled)
+
+    assert bound(body).max() < 1e-6
+
+
+def test_another_value_compared_may_straddle() -> None:
+    def body(k, x):
+        return k.where(k.cmp("lt", k.mul(x, 0.3), k.mul(x, 0.1 * 3.0)), k.mul(x, 1e6), x)
+
+    assert bound(body).max() > 1.0
+
+
+def test_adding_an_exact_zero_rounds_nothing() -> None:
+    assert bound(lambda k, x: k.sub(x, 0.0)).max() == 0.0
+    assert bound(lambda k, x: k.sub(x, 1.0)).max() > 0.0
