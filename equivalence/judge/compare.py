@@ -86,8 +86,8 @@ def compare(a: Lanes, b: Lanes, names: tuple[str, ...]) -> Comparison:
         x,
         y,
         excess.array,
-        _poisoned(a),
-        _poisoned(b),
+        poisoned(a),
+        poisoned(b),
         {name: words_equal(name, a, b) for name in names},
         max_ulp=largest[0],
         max_abs=largest[1],
@@ -98,7 +98,7 @@ def compare(a: Lanes, b: Lanes, names: tuple[str, ...]) -> Comparison:
     )
 
 
-def _poisoned(lanes: Lanes) -> Array:
+def poisoned(lanes: Lanes) -> Array:
     """Lanes that an undefined value may have reached; one element seen everywhere when it is the same everywhere."""
     poison = (lanes.planes or {}).get("poison", np.zeros((1,) * (len(lanes.shape) + 1), np.uint8))
     mask = (poison.astype(np.uint8, copy=False) & (UNDEFINED | OUT_OF_BOUNDS)) != 0

@@ -53,8 +53,9 @@ def _at(judge: Judge, pair: Pair) -> None:
         outside(judge, pair, inputs.NEAR, arrays)
     declared = scope.declared(judge.options.inputs, pair)
     outside(judge, pair, inputs.OUTSIDE, inputs.outside(pair.inputs, judge.options.seed, declared))
-    for arrays in magnitudes.sets(pair, judge.runner, judge.options.seed, declared):
-        outside(judge, pair, magnitudes.LABEL, arrays)
+    if not judge.late():
+        for arrays in magnitudes.sets(pair, judge.runner, judge.options.seed, declared):
+            outside(judge, pair, magnitudes.LABEL, arrays)
 
 
 def _compared(

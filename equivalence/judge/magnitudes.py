@@ -11,9 +11,12 @@ import numpy as np
 
 from equivalence.evaluator.lanes import Lanes
 from equivalence.interpretations.base import Site
+from equivalence.interpretations.depends import Depends
 from equivalence.interpretations.error import Array, Error
+from equivalence.judge.compare import poisoned
 from equivalence.judge.inputs import Arrays, unflagged
 from equivalence.judge.runs import Pair, Runner
+from lowering.errors import Unsupported
 from lowering.ir.program import Op, Program
 
 LABEL = "large for the programs' integers"
@@ -56,15 +59,15 @@ def _narrows(op: Op) -> bool:
 
 
 def sets(pair: Pair, runner: Runner, seed: int, declared: frozenset[str]) -> Iterator[Arrays]:
-    """Float inputs of each size, where one side at least converts them without overflow."""
+    """Float inputs of each size, where one side at least converts them without overflow, and none reads beyond."""
     rng = np.random.default_rng([seed, *LABEL.encode()])
     for size in of(pair):
-        arrays = {name: x if name in declared else _sized(name, x, size, pair, rng) for name, x in pair.inputs.items()}
-        if any(arrays[name] is not x for name, x in pair.inputs.items()) and not _beyond(pair, runner, arrays):
+        arrays = {name: x if name in declared else _sized(name, x, size, rng) for name, x in pair.inputs.items()}
+        if any(arrays[name] is not x for name, x in pair.inputs.items()) and _usable(pair, runner, arrays):
             yield arrays
 
 
-def _sized(name: str, x: np.ndarray, size: float, pair: Pair, rng: np.random.Generator) -> np.ndarray:
+def _sized(name: str, x: np.ndarray, size: float, rng: np.random.Generator) -> np.ndarray:
     if name not in unflagged({name: x}) or name.startswith("weight:"):
         return x
     with np.errstate(all="ignore"):
@@ -72,11 +75,16 @@ def _sized(name: str, x: np.ndarray, size: float, pair: Pair, rng: np.random.Gen
     return made if np.isfinite(made.astype(np.float64)).all() else x
 
 
-def _beyond(pair: Pair, runner: Runner, arrays: Mapping[str, np.ndarray]) -> bool:
-    """Whether both sides convert what their integers do not hold."""
+def _usable(pair: Pair, runner: Runner, arrays: Mapping[str, np.ndarray]) -> bool:
+    """Not where integers made of floats, as places, lead out of a buffer, or both sides' conversions overflow."""
+    beyond = True
     for side, program in enumerate((pair.a, pair.b)):
         conversions = Conversions()
-        runner.one(program, [conversions], arrays, side=side)
-        if not conversions.beyond:
+        try:
+            done = runner.one(program, [conversions, Depends(marks=False)], arrays, side=side)
+        except Unsupported:
             return False
-    return True
+        if any(poisoned(lanes).any() for lanes in done.outputs.values()):
+            return False
+        beyond &= conversions.beyond
+    return not beyond

@@ -78,3 +78,18 @@ def test_sizes_follow_the_programs_integers() -> None:
     assert magnitudes.of(pair(lambda k, x: x, lambda k, x: k.mul(x, 2.0))) == []
     assert magnitudes.of(pair(squared("i64"), squared("i32"))) == list(magnitudes.SIZES[32])
     assert magnitudes.of(pair(rounded("i16"), squared("i64"))) == list(magnitudes.SIZES[16])
+
+
+def test_places_out_of_a_table_show_nothing() -> None:
+    """A table of 8 read at a place made of x, as it may be where x is known to be small."""
+
+    def taken(to: str) -> Body:
+        def body(k, x, table):
+            place = k.cast(k.b("round", k.b("abs", x), mode="floor"), to)
+            return k.b("gather", table, k.cast(place, "i64"))
+
+        return body
+
+    data = arrays(1, X, "f32[8]")
+    pair = Pair(program(taken("i32"), X, "f32[8]"), program(taken("i64"), X, "f32[8]"), data)
+    assert not list(magnitudes.sets(pair, Runner(), 0, frozenset()))

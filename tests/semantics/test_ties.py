@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -24,7 +27,7 @@ def plain(k, x):
     return x
 
 
-def named(source: Body, combine: str = "argmax", tie: str = "lowest", last: bool = False) -> Body:
+def named(source: Callable[..., Any], combine: str = "argmax", tie: str = "lowest", last: bool = False) -> Body:
     """The place of an extremum of each row: the first, or the last one."""
 
     def body(k, x):
@@ -37,7 +40,7 @@ def named(source: Body, combine: str = "argmax", tie: str = "lowest", last: bool
     return body
 
 
-def running(pred: str, source: Body) -> Body:
+def running(pred: str, source: Callable[..., Any]) -> Body:
     """An argmax lane by lane: of ties the last where ``pred`` is lax."""
 
     def body(k, x):
