@@ -11,10 +11,29 @@ from equivalence.evaluator.buffers import Access
 from equivalence.evaluator.frame import Frame
 from equivalence.evaluator.lanes import Lanes
 from equivalence.evaluator.machine import Machine
+from lowering.errors import Span
 from lowering.ir.program import Op, Value
-from lowering.ir.types import TensorType
+from lowering.ir.types import DType, TensorType
 
 _ATTRS = {"add": {"rounding": "rne"}, "mul": {"rounding": "rne"}, "max": {"nan": "number"}, "min": {"nan": "number"}}
+
+
+#: Combiners of integers that do the same to the bits of signed and of unsigned ones.
+_OF_BITS = frozenset({"add", "and", "or", "xor"})
+
+
+def reinterpret(m: Machine, frame: Frame, lanes: Lanes, to: DType, span: Span) -> Lanes:
+    """The same bits as ``to``."""
+    if lanes.dtype is to:
+        return lanes
+    op = Op("bitcast", [], [Value("", TensorType(to, lanes.shape))], {"to": to.name}, [], span)
+    return m.primitive(frame, op, [lanes])
+
+
+def combining_dtype(given: DType, stored: DType, combine: str) -> DType:
+    """The dtype to combine in: the operation's own, or the buffer's where that is the same on the bits."""
+    same = combine == "exchange" or (combine in _OF_BITS and given.is_integer and stored.is_integer)
+    return stored if same else given
 
 
 def accumulate(m: Machine, frame: Frame, op: Op, access: Access, value: Lanes, combine: str, old: Lanes) -> Lanes:
@@ -23,7 +42,7 @@ def accumulate(m: Machine, frame: Frame, op: Op, access: Access, value: Lanes, c
     if not position.size:
         return old
     full = value.map(lambda a: np.broadcast_to(a, access.inside.shape)[access.inside][None], (position.size,))
-    seen = rounds(m, frame, op, access, position, full, combine)
+    seen = m.lift(reinterpret(m, frame, rounds(m, frame, op, access, position, full, combine), old.dtype, op.span))
 
     def put(target: np.ndarray, source: np.ndarray) -> np.ndarray:
         result = np.array(np.broadcast_to(target, access.inside.shape))
@@ -62,7 +81,9 @@ def rounds(m: Machine, frame: Frame, op: Op, access: Access, position: np.ndarra
         spot = Access(access.buffer, position[lanes][None], np.ones((1, int(lanes.sum())), bool))
         here = value.map(lambda a, pick=lanes: a[:, pick], (int(lanes.sum()),))
         before = m.memory.gather(spot, value.dtype, op.span)
+        stored, before = before.dtype, m.lift(reinterpret(m, frame, before, value.dtype, op.span))
         after = here if combine in ("exchange", "set") else _combine(m, frame, op, before, here, combine)
+        after = reinterpret(m, frame, after, stored, op.span)
         m.memory.scatter(spot, m.lift(after.replace(freedoms=after.freedoms | freedom)), op.span, None)
         before = m.lift(before.replace(freedoms=before.freedoms | freedom))
         seen = before if number == 1 else _spread(seen, before, lanes, position.size)

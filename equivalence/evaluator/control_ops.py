@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from equivalence.evaluator.fences import Fences
 from equivalence.evaluator.frame import Frame
 from equivalence.evaluator.lanes import FLOAT_DATA, Lanes
 from equivalence.evaluator.machine import Machine, any_value, handles, kernel_frame
@@ -163,6 +164,7 @@ def launch(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]:
     total = gx * gy * gz
     m.memory.visits.epoch += 1
     m.memory.visits.watched = updated_buffers(kernel, x, m.memory.buffers)
+    m.memory.fences = Fences()
     m.locks = any(inner.name == "atomic_cas" for inner in kernel.body.walk())
     chunk = _chunk(m, kernel)
     for first in range(0, total, chunk):
@@ -170,7 +172,7 @@ def launch(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]:
         inner = kernel_frame(kernel, x, (gx, gy, gz), instance)
         m.block(inner, kernel.body)
     m.memory.visits.epoch += 1
-    m.memory.visits.watched, m.locks = frozenset(), False
+    m.memory.visits.watched, m.memory.fences, m.locks = frozenset(), Fences(), False
     return []
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from equivalence.evaluator.buffers import GAP, Access, Buffer, Visits
+from equivalence.evaluator.fences import Fences
 from equivalence.evaluator.lanes import NONE, SOME, Atoms, Lanes
 from lowering.errors import UNKNOWN_SPAN, InternalError, Span, Unsupported
 from lowering.ir.types import DType
@@ -54,6 +55,7 @@ class Memory:
     undefined: MakeUndefined
     buffers: dict[int, Buffer] = field(default_factory=dict)
     visits: Visits = field(default_factory=Visits)
+    fences: Fences = field(default_factory=Fences)  # of the running launch
 
     def alloc(self, nbytes: int, name: str) -> int:
         """The base address of a new buffer of undefined contents."""
@@ -249,6 +251,9 @@ class Memory:
         foreign = self.visits.stamped(access, instance)
         read = self.visits.read_by_others(access, instance)
         foreign = read if foreign is None else foreign if read is None else foreign | read
+        if instance is not None and buffer.number in self.visits.watched:
+            crossed = self.fences.write(access, instance)
+            foreign = crossed if foreign is None else foreign | crossed
         raced = False
         for target, source in self._pairs(cells, value):
             flat, lanes = target.reshape(-1), access.picked(source)

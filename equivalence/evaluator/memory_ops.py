@@ -10,14 +10,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from equivalence.evaluator.buffers import Access
-from equivalence.evaluator.colliding import accumulate
+from equivalence.evaluator.colliding import accumulate, combining_dtype, reinterpret
 from equivalence.evaluator.frame import Frame
 from equivalence.evaluator.lanes import FLOAT_DATA, INDEX, Lanes
 from equivalence.evaluator.machine import Machine, any_value, handles
 from equivalence.evaluator.memory import row_major
-from lowering.errors import Span, Unsupported
-from lowering.ir.program import Op, Value
-from lowering.ir.types import BOOL, DType, TensorType, dtype
+from lowering.errors import Unsupported
+from lowering.ir.program import Op
+from lowering.ir.types import BOOL, DType, dtype
 
 
 @handles("alloc")
@@ -60,14 +60,6 @@ def settled(lanes: Lanes) -> Lanes:
     if poison is not None and poison.size > 1:
         lanes = lanes.replace(planes={**lanes.planes, "poison": poison[(slice(0, 1),) * poison.ndim]})
     return lanes.replace(planes=None) if lanes.taint == INDEX and not lanes.dtype.is_float else lanes
-
-
-def reinterpret(m: Machine, frame: Frame, lanes: Lanes, to: DType, span: Span) -> Lanes:
-    """The same bits as ``to``."""
-    if lanes.dtype is to:
-        return lanes
-    op = Op("bitcast", [], [Value("", TensorType(to, lanes.shape))], {"to": to.name}, [], span)
-    return m.primitive(frame, op, [lanes])
 
 
 def _full(frame: Frame, parts: Sequence[np.ndarray], shape: tuple[int, ...]) -> list[np.ndarray]:
@@ -143,6 +135,7 @@ def _loaded(
         if m.memory.visits.foreign(access, frame.instance):
             m.race(f"{access.buffer.name} is read after another instance of the launch wrote it", op.span)
         m.memory.visits.note_read(access, frame.instance)
+        _unfenced(m, frame, access, op, atomic=False)
         lanes = m.memory.gather(access, m.memory.stored_dtype(access.buffer, dt, op.span), op.span)
         lanes = reinterpret(m, frame, settled(lanes), dt, op.span)
         if value is None or got is None:
@@ -151,6 +144,14 @@ def _loaded(
             value = m.merge(Lanes(BOOL, lanes.shape, access.inside), m.lift(lanes), m.lift(value))
             got = got | access.inside
     return value, got
+
+
+def _unfenced(m: Machine, frame: Frame, access: Access, op: Op, atomic: bool) -> None:
+    """A lane reads what another lane of its program instance wrote: without a barrier either may come first."""
+    if frame.instance is not None and m.memory.fences.reads_across(access, frame.instance, atomic):
+        what = f"{access.buffer.name} is read by another lane than wrote it, with no barrier between"
+        m.event("race", what, op.span)
+        m.followed |= m.freedoms.bit("race", f"{what} {op.span}", what, op.span)
 
 
 @handles("store")
@@ -200,7 +201,11 @@ def atomic_rmw(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lan
     for access in m.memory.resolve(address, active, x[1].dtype, op.span):
         _bounded(m, access, op)
         stored = m.memory.stored_dtype(access.buffer, x[1].dtype, op.span)
-        value = m.lift(reinterpret(m, frame, x[1], stored, op.span))
+        own = combining_dtype(x[1].dtype, stored, op.attrs["combine"])
+        value = m.lift(reinterpret(m, frame, x[1], own, op.span))
+        if frame.instance is not None and access.buffer.number in m.memory.visits.watched:
+            _unfenced(m, frame, access, op, atomic=True)
+            m.memory.fences.write(access, frame.instance, atomic=True)
         collided = m.memory.visits.stamped(access, frame.instance)
         position = access.position[access.inside]
         several = collided is not None or np.unique(position).size < position.size
@@ -239,4 +244,6 @@ def atomic_cas(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lan
 
 @handles("barrier")
 def barrier(m: Machine, frame: Frame, op: Op, _: list[Lanes]) -> Sequence[Lanes]:
+    if frame.instance is not None:
+        m.memory.fences.barrier(frame.instance, frame.active)
     return []

@@ -126,14 +126,18 @@ ENTRIES = (
     ),
     Entry(
         "race",
-        "program instances write the same address in no fixed order",
-        """Two instances of a launch write one address with different values and no atomic, so the result depends on
-        which comes last; or a floating-point atomic adds in whatever order the hardware picks.""",
-        """Nothing orders program instances of one launch.""",
+        "threads touch the same address in no fixed order, and one of them writes",
+        """Two instances of a launch write one address with different values and no atomic, or one reads what another
+        writes; or a lane of one instance reads, or overwrites, what another lane of it stored since its last barrier.
+        The result depends on who comes first.""",
+        """Nothing orders program instances of one launch, and only a barrier orders the lanes of one instance. Lanes
+        are the same thread where they have the same place in tensors of one shape.""",
         """
-        tl.atomic_add(out_ptr + col, partial)             # float: not the same bits from run to run
+        tl.store(scratch + offs, x)
+        y = tl.load(scratch + (N - 1 - offs))             # another thread's element, perhaps not yet stored
         """,
-        """Write partial results and add them in a second step, or accept `reassociated`.""",
+        """Give each instance memory of its own; put tl.debug_barrier() between the store and the load, or move lanes
+        with tl.trans, tl.reshape, tl.gather or tl.flip.""",
     ),
     Entry(
         "output-mismatch",
