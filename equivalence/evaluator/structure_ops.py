@@ -8,7 +8,7 @@ import numpy as np
 
 from equivalence.evaluator import structure
 from equivalence.evaluator.frame import Frame
-from equivalence.evaluator.lanes import Lanes, joined
+from equivalence.evaluator.lanes import INTEGER_DATA, Lanes, joined
 from equivalence.evaluator.machine import Machine, any_value, handles
 from lowering.errors import Unsupported
 from lowering.ir.program import Op
@@ -55,6 +55,15 @@ def broadcast(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lane
 def reshape(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]:
     shape = tuple(op.attrs["shape"])
     return [x[0].map(lambda a: structure.reshape(a, x[0].shape, shape), shape)]
+
+
+@handles("reorder")
+def reorder(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]:
+    """Each lane may be any of them: two sources go on alike only if they are one and the same (kind 'host')."""
+    what = "the source leaves the order of lanes open (can_reorder=True); row-major order was taken"
+    bit = m.freedoms.bit("host", m.site(frame, op).key, what, op.span)
+    lanes = m.lift(x[0])
+    return [lanes.replace(freedoms=lanes.freedoms | bit, taint=max(lanes.taint, INTEGER_DATA))]
 
 
 @handles("transpose")

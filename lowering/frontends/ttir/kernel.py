@@ -10,9 +10,11 @@ from lowering.errors import Unsupported
 from lowering.frontends.ttir import arith, casts, descriptors, dot, extern, math, memory, regions, scf, tt
 from lowering.frontends.ttir.cf import Structuriser
 from lowering.frontends.ttir.exchanges import exchange_pairs
+from lowering.frontends.ttir.float_atomics import join_float_atomics
 from lowering.frontends.ttir.locations import span_of
 from lowering.frontends.ttir.parse import parse
 from lowering.frontends.ttir.registry import Result, attribute, lowers
+from lowering.frontends.ttir.reorders import drop_reorders
 from lowering.frontends.ttir.state import Lowering
 from lowering.ir.program import Function
 
@@ -43,6 +45,8 @@ def _function(low: Lowering, kernel: ir.Operation, name: str, attrs: dict[str, A
     descriptors.bind_parameters(low, list(entry.arguments), params)
     low.build.op("yield", Structuriser(low, kernel.regions[0]).run())
     exchange_pairs(low.build, low.build.block)
+    join_float_atomics(low.build, low.build.block)
+    drop_reorders(low.build.block)
     if low.notes:
         attrs["notes"] = tuple(low.notes)
     return Function(name, params, low.build.block, attrs)

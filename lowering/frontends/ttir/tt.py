@@ -48,10 +48,10 @@ def reshaped(low: Lowering, op: ir.Operation) -> Result:
 
 @lowers("tt.reshape")
 def reshape(low: Lowering, op: ir.Operation) -> Result:
+    """Triton's own allow_reorder, before a reduction over all axes, does no harm: reorders.py sees that."""
+    result = reshaped(low, op)
     reorders = "allow_reorder" in op.attributes and attribute(op, "allow_reorder", True) is not False
-    if reorders and any(use.owner.operation.name != "tt.reduce" for use in op.results[0].uses):
-        low.note("a reshape with can_reorder=True leaves the order of lanes open: taken in row-major order")
-    return reshaped(low, op)
+    return low.build("reorder", result) if reorders else result
 
 
 @lowers("tt.trans")
@@ -61,8 +61,8 @@ def trans(low: Lowering, op: ir.Operation) -> Result:
 
 @lowers("tt.cat")
 def cat(low: Lowering, op: ir.Operation) -> Result:
-    low.note("tl.cat(can_reorder=True) leaves the order of lanes open: taken one operand after the other")
-    return low.build("concat", *low.operands(op), axis=0)
+    """tt.cat always may reorder; what need not is a tt.join, a tt.trans and a tt.reshape."""
+    return low.build("reorder", low.build("concat", *low.operands(op), axis=0))
 
 
 @lowers("tt.join")

@@ -90,9 +90,9 @@ register(
     "atomic_rmw",
     _atomic_rmw,
     "memory[address] = combine(memory[address], value) for (address, value[, mask]); returns the old value. "
-    "The order among lanes and program instances is racing.",
+    "The order among lanes and program instances is racing. `nan` as for max and min.",
     primitive=True,
-    attrs={"combine": REQUIRED, "order": "racing"},
+    attrs={"combine": REQUIRED, "order": "racing", "nan": "number"},
 )
 register("atomic_cas", _atomic_cas, "(address, compare, value): stores value where memory equals compare; returns old.")
 register("barrier", _barrier, "All threads of a program instance have finished what comes before.")

@@ -29,6 +29,11 @@ def _reshape(types: Sequence[TensorType], attrs: Attrs, _regions: Sequence[Block
     return [result]
 
 
+def _reorder(types: Sequence[TensorType], _attrs: Attrs, _regions: Sequence[Block]) -> list[TensorType]:
+    arity(types, 1, "reorder")
+    return [types[0]]
+
+
 def _transpose(types: Sequence[TensorType], attrs: Attrs, _regions: Sequence[Block]) -> list[TensorType]:
     arity(types, 1, "transpose")
     perm: list[int] = list(attrs["perm"])
@@ -111,6 +116,7 @@ register(
     attrs={"shape": REQUIRED, "dims": REQUIRED},
 )
 register("reshape", _reshape, "The same lanes in row-major order under another shape.", attrs={"shape": REQUIRED})
+register("reorder", _reorder, "The same lanes in an order that the source leaves open; evaluated in the given one.")
 register("transpose", _transpose, "Result dimension i is operand dimension perm[i].", attrs={"perm": REQUIRED})
 register(
     "slice",

@@ -174,7 +174,7 @@ def atomic(m: Interpreter, op: Op, x: list[Array]) -> Array:
     dt, combine = op.operands[1].type.dtype, op.attrs["combine"]
     wanted = np.broadcast_to(x[2], x[0].shape) if len(x) > 2 else np.ones(x[0].shape, bool)
     old = np.array(m.store.undefined(dt, x[0].shape))
-    put = None if combine == "exchange" else step(m, combine, dt, "number")
+    put = None if combine == "exchange" else step(m, combine, dt, op.attrs["nan"])
     address, value = np.atleast_1d(x[0]), np.broadcast_to(x[1], x[0].shape)
     for place in np.ndindex(*x[0].shape):
         if wanted[place]:

@@ -64,6 +64,11 @@ def reshape(m: Interpreter, op: Op, x: list[Array]) -> Array:
     return x[0].reshape(op.attrs["shape"])
 
 
+@means("reorder")
+def reorder(m: Interpreter, op: Op, x: list[Array]) -> Array:
+    return x[0]
+
+
 @means("transpose")
 def transpose(m: Interpreter, op: Op, x: list[Array]) -> Array:
     return x[0].transpose(op.attrs["perm"])
