@@ -21,7 +21,7 @@ from lowering.ir.program import Op, Program
 
 LABEL = "large for the programs' integers"
 #: By the bits of an integer type: values whose sums, squares or small multiples it does not hold.
-SIZES: dict[int, tuple[float, ...]] = {8: (100.0, 200.0, 700.0), 16: (200.0, 700.0, 3e4, 5e4), 32: (5e4, 1e5, 1e9)}
+SIZES: dict[int, tuple[float, ...]] = {8: (100.0, 200.0, 700.0), 16: (200.0, 700.0, 3e4, 5e4), 32: (5e4, 1e5, 1e9, 3e9)}
 
 
 class Conversions(Error):
