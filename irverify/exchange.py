@@ -1,7 +1,7 @@
 """How two workers and their parent pass values: files in a private directory, renamed into place.
 
 Takes a directory; gives publish and wait.  Nothing here is pickled, so nothing a subject writes can run in the parent.
-Arrays are files of bytes, mapped where they are read; an array that is there already is named, not written again.
+Arrays are files of bytes, mapped where a child reads them; an array that is there already is named, not written again.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import stat
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -30,6 +31,7 @@ class Exchange:
     """A directory of named values.  A value is there completely or not at all."""
 
     directory: Path
+    mapped: bool = True  # whether arrays stay in their files; the parent keeps what it has read, whatever a child does
     _known: dict[int, list[tuple[str, np.ndarray]]] = field(default_factory=dict, repr=False, compare=False)
 
     def publish(self, name: str, value: Any) -> None:
@@ -52,13 +54,16 @@ class Exchange:
         return file
 
     def _mapped(self, file: str) -> np.ndarray:
-        """The bytes of a file, private to the reader: writes to them stay in its memory.  Raises UsageError."""
+        """The bytes of a file: writes to them stay in the reader's memory.  Raises UsageError."""
         if not _FILE.fullmatch(file):
             raise UsageError(f"the exchange names the file {file!r}, which is none of its own")
-        path = self.directory / file
-        if not path.stat().st_size:
-            return np.zeros(0, np.uint8)
-        return np.memmap(path, np.uint8, mode="c")
+        with open(os.open(self.directory / file, os.O_RDONLY | os.O_NOFOLLOW), "rb") as opened:
+            status = os.fstat(opened.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                raise UsageError(f"the exchange's {file} is no file")
+            if not status.st_size or not self.mapped:
+                return np.fromfile(opened, np.uint8)
+            return np.memmap(opened, np.uint8, mode="c")
 
     def publish_text(self, name: str, text: str) -> None:
         self._write(name, text.encode())
@@ -71,7 +76,7 @@ class Exchange:
         arrays = {}
         for key, file in document["files"].items():
             arrays[key] = data = np.asarray(self._mapped(file))
-            if data.nbytes >= SHARED_FROM:
+            if data.nbytes >= SHARED_FROM and self.mapped:
                 self._known.setdefault(data.nbytes, []).append((file, self._mapped(file)))
         return decode(document["value"], arrays)
 

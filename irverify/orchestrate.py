@@ -60,7 +60,7 @@ def compare(options: CompareOptions, progress: Progress = silent) -> Report:
 @contextmanager
 def _exchange() -> Iterator[Exchange]:
     with tempfile.TemporaryDirectory(prefix="irverify-", ignore_cleanup_errors=True) as directory:
-        yield Exchange(Path(directory))
+        yield Exchange(Path(directory), mapped=False)
 
 
 def _run(prepared: Prepared, options: CompareOptions, exchange: Exchange, progress: Progress) -> Report:

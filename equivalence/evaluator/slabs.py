@@ -15,7 +15,6 @@ import numpy as np
 
 from equivalence.evaluator.growing import Growing
 from equivalence.evaluator.lanes import Lanes
-from lowering.ir.ops import RECORDS
 from lowering.ir.program import Block, Op, Program, Value
 from lowering.ir.types import TensorType
 
@@ -76,10 +75,18 @@ def _operands(op: Op, axis: int | None) -> list[Demand] | None:
     return _MOVED[op.name](op, axis) if op.name in _MOVED else [(v, axis) for v in op.operands]
 
 
+#: A lane of the result is made of the same lane of each operand.  What an opaque function does is not known.
+ELEMENTWISE = frozenset(
+    ["add", "sub", "mul", "div", "rem", "fma", "neg", "abs", "min", "max", "math", "round", "cmp", "select", "cast",
+     "and", "or", "xor", "not"]
+)  # fmt: skip
+
+
 def _elementwise(op: Op) -> bool:
     """Integer arithmetic is left out: it may be a random stream's, which is looked at as a whole."""
-    dt = op.result.type.dtype
-    return RECORDS[op.name].primitive and (dt.is_float or dt.kind == "bool")
+    result = op.result.type
+    alike = all(v.type.shape == result.shape for v in op.operands)
+    return op.name in ELEMENTWISE and alike and (result.dtype.is_float or result.dtype.kind == "bool")
 
 
 def _broadcast(op: Op, axis: int) -> list[Demand]:
@@ -95,6 +102,14 @@ def _reduce(op: Op, axis: int) -> list[Demand] | None:
     return [(op.operands[0], axis if axis < op.attrs["axis"] else axis + 1)]
 
 
+def _scan(op: Op, axis: int) -> list[Demand] | None:
+    """Along another axis every slab has its own; along the cut one a slab needs those before it."""
+    combine = op.attrs["combine"]
+    if combine == "region" or op.attrs["axis"] == axis or len(op.operands) != 1 or op.regions:
+        return None
+    return [(op.operands[0], axis)]
+
+
 def _dot(op: Op, axis: int) -> list[Demand] | None:
     rank = len(op.result.type.shape)
     if any(len(v.type.shape) != rank for v in op.operands):
@@ -108,6 +123,7 @@ _MOVED = {
     "broadcast": _broadcast,
     "transpose": lambda op, axis: [(op.operands[0], op.attrs["perm"][axis])],
     "reduce": _reduce,
+    "scan": _scan,
     "dot": _dot,
 }
 

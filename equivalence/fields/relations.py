@@ -111,11 +111,21 @@ def _numbers(c: Constant, x: Constant, form: Form | None, relation: Relation) ->
     if form is not None:
         made = relation.ahead(form)
         return (made, form) if made is not None and _rounds(made, c) else None
+    if not _near(c, relation.ahead(exact(x[1]))):
+        return None
     for number in _candidates(c, x, relation):
         made = relation.ahead(number)
         if made is not None and _rounds(made, c) and _rounds(number, x):
             return made, number
     return None
+
+
+def _near(c: Constant, made: Form | None) -> bool:
+    """Within two ulp of c: 1 - x makes much of the rounding of an x next to 1, and then means little."""
+    if made is None:
+        return False
+    value = made.rational if made.is_rational else rational(made.value())
+    return abs(value - Fraction(c[1])) <= 2 * FORMATS[c[0]].ulp(Fraction(c[1]))
 
 
 def _candidates(c: Constant, x: Constant, relation: Relation) -> Iterator[Form]:

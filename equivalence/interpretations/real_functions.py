@@ -175,7 +175,10 @@ class Functions(Arithmetic):
                 return self.power(x, int(n))
             if abs(n) == 0.5:
                 return self.sqrt(x) if n > 0 else self.rsqrt(x)
-        return self.exp(self.mul(y, self.log(x)), dtype)
+        result = self.exp(self.mul(y, self.log(x)), dtype)
+        if x.is_all(NONNEG):
+            return result
+        return result.marked(result.mark & ~(NONNEG | NONZERO))  # a negative base has powers too, of whole exponents
 
     def rsqrt(self, x: Cell) -> Cell:
         return self.inverse(self.sqrt(x))

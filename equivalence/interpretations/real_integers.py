@@ -19,6 +19,7 @@ from equivalence.interpretations.real_cell import (
     DATA,
     LITERAL,
     NONNEG,
+    NONZERO,
     NOTHING,
     PURE,
     ROOTS,
@@ -102,7 +103,7 @@ class Integers(Decisions):
         """Modulo 2^bits is not seen: opaque integers are taken to be in range."""
         if site.name in _RING and out.dtype.kind != "bool":
             result = getattr(self, site.name)(*cells)
-            return result.marked((result.mark & ~CONCRETE) | WHOLE)
+            return result.marked((result.mark & ~(CONCRETE | NONNEG | NONZERO)) | WHOLE)  # it may have wrapped
         attrs = sorted((k, v) for k, v in site.attrs.items() if k in ("rounding",))
         result = self.hashed(f"{site.name} {out.dtype.bits} {attrs}", *cells)
         return result.marked(result.mark | WHOLE)

@@ -27,20 +27,27 @@ def dismiss(real: Real, *runs: Callable[[], Sequence[Lanes]]) -> set[str]:
     ``sites.side``).  An output that stays the same under an arbitrary value of the choice does not depend on it, as in
     Schwartz-Zippel; it must stay the same in all runs, since a guard may hide the choice in some.
     """
-    choices, decisions = (sites - real.sites.steering for sites in (real.sites.open_sites(), _compared(real)))
+    choices = real.sites.open_sites() - real.sites.steering
     trial = _Trial(real, runs)
     gone = trial.unmoved(choices)
     if not gone:
         alone = {key for key in sorted(choices)[:MOST] if trial.unmoved({key}, first=True)}
-        gone = trial.unmoved(alone) or {key for key in alone if trial.unmoved({key})}
-    for key in sorted(decisions)[:MOST]:
-        gone |= trial.unmoved({key})
+        gone = trial.unmoved(alone)
+        for key in sorted(alone) if not gone else ():
+            gone = trial.unmoved(gone | {key}) or gone
+    # Together: two guards may move nothing one by one.  But not a comparison beside its own selection: each undoes the
+    # other.
+    decisions = [_growing(trial, gone, real.sites.open_sites(kind) - real.sites.steering) for kind in ("cmp", "select")]
+    gone = gone.union(*decisions)
     real.sites.dismiss(gone)
     return gone
 
 
-def _compared(real: Real) -> set[str]:
-    return real.sites.open_sites("cmp", "select")
+def _growing(trial: _Trial, gone: set[str], keys: set[str]) -> set[str]:
+    """``gone`` and as many of ``keys`` as leave all outputs as they are when freed together."""
+    for key in sorted(keys)[:MOST]:
+        gone = trial.unmoved(gone | {key}) or gone
+    return gone
 
 
 class _Trial:
@@ -57,11 +64,12 @@ class _Trial:
         for number, run in enumerate(self.runs[:1] if first else self.runs):
             if number not in self.before:
                 self.before[number] = [cell(x) for x in run()]
-            self.real.free = set(keys)
+            self.real.free, seen = set(keys), self.real.sites.snapshot()
             try:
                 after = [cell(x) for x in run()]
             finally:
                 self.real.free = set()
+                self.real.sites.restore(seen)  # what a value that no input gives has opened was not seen
             if not all(_same(a, b) for a, b in zip(self.before[number], after, strict=True)):
                 return set()
         return set(keys)

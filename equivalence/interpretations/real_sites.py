@@ -34,7 +34,7 @@ OUTCOMES: dict[str, tuple[str, ...]] = {
 #: Outcomes that all lanes along the axis must have had, one or another time, by kind of site.
 EVERY = {"extremum": (16,), "sort": (4, 8)}
 #: Literal operands of one operation that are told apart; a clamp in one lane is not seen by a clamp in another one.
-MOST_CLASSES = 16
+MOST_CLASSES, REST = 64, "|and others"
 
 
 @dataclass(slots=True)
@@ -138,6 +138,9 @@ class Sites(dict[str, SiteRecord]):
         for label, within in self._classes(literal):
             here = counted & within
             if here.any():
+                if label == REST:  # too many to be told apart: nothing counts as seen
+                    self.note(site, kind, (1 << len(outcomes)) - 1, [], label)
+                    continue
                 masks = [outcome & here for outcome in outcomes]
                 self.note(site, kind, (1 << len(outcomes)) - 1, masks, label)
 
@@ -148,8 +151,9 @@ class Sites(dict[str, SiteRecord]):
         values = np.unique(literal[~np.isnan(literal)])
         alone = values[:MOST_CLASSES]
         classes = [(f"|{value:.9g}", literal == value) for value in alone]
-        rest = ~np.isin(literal, alone)
-        return [*classes, ("", rest)] if rest.any() else classes
+        rest = ~np.isin(literal, alone) & ~np.isnan(literal)
+        classes += [(REST, rest)] if rest.any() else []
+        return [*classes, ("", np.isnan(literal))] if np.isnan(literal).any() else classes
 
     def note(self, site: Site, kind: str, possible: int, masks: Sequence[Array], label: str = "") -> SiteRecord:
         """Outcomes that are possible, and the lanes of the result that have each."""

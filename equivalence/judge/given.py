@@ -25,7 +25,6 @@ class Given:
     def __init__(self, pair: Pair, options: Any) -> None:
         self.pair, self.seed = pair, options.seed
         started = time.monotonic()
-        self.deadline = started + options.timeout  # nothing new is started later
         limits = Limits(masked_load_is_zero=masked_loads_are_zero(options), deadline=started + 2 * options.timeout)
         self.runner = Runner(limits=limits)
         self.seconds = 0.0

@@ -101,7 +101,9 @@ class Judge:
         self.given, self.options = given or Given(pairs[0], options), options
         self.pairs = [self.given.pair, *pairs[1:]]
         self.laid_out, self.tried = list(laid_out), tuple(self.pairs)
-        self.deadline, self.runner = self.given.deadline, self.given.runner
+        self.runner = self.given.runner
+        self.deadline = time.monotonic() + options.timeout  # anew: other shapes may have been captured meanwhile
+        self.runner.limits.deadline = self.deadline + options.timeout
         self.timings: dict[str, float] = {"evaluate": self.given.seconds}
         self.findings: list[Finding] = []
         self.bounds: list[tuple[Evidence, str, Finding]] = []  # bounds beyond the tolerance, by output and side

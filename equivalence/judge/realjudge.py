@@ -6,6 +6,7 @@ agreements over several primes are read together.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -55,6 +56,8 @@ def run(judge: Judge) -> None:
             real.masks = masks
             real.spread, real.sites.off = inputs.unflagged(pair.inputs), not here or real is not reals[0]
         _compare(judge, pair, reals, pair.inputs, PRIMES if here else 1)
+        if masks:
+            _compare(judge, pair, reals, shuffled(pair.inputs, masks, judge.options.seed))
         if here:
             judge.real.unseen = [*(judge.real.unseen or []), *_steer(judge, pair, reals)]
         for real in reals:
@@ -65,6 +68,13 @@ def zero_one(arrays: inputs.Arrays) -> set[str]:
     """Integer inputs with both values of a mask and no other."""
     whole = {name: x for name, x in arrays.items() if x.dtype.kind in "iu" and x.size >= LEAST_MASK}
     return {name for name, x in whole.items() if set(np.unique(x).tolist()) == {0, 1}}
+
+
+def shuffled(arrays: inputs.Arrays, names: Collection[str], seed: int) -> inputs.Arrays:
+    """The same inputs with other masks: one that repeats itself along an axis hides which of its elements is read."""
+    rng = np.random.default_rng([seed, *b"masks"])
+    mixed = {name: rng.permutation(arrays[name].reshape(-1)).reshape(arrays[name].shape) for name in sorted(names)}
+    return {**arrays, **mixed}
 
 
 def _prepared(judge: Judge, pair: Pair, number: int, prime: Any) -> Real:

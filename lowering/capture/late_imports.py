@@ -45,6 +45,13 @@ class _Changing(Loader):
             setattr(module, name, value)
 
 
+def _forget(name: str) -> None:
+    """A module that was imported meanwhile: whoever comes next gets an unchanged one."""
+    parent, _, child = name.rpartition(".")
+    if sys.modules.pop(name, None) is not None and hasattr(sys.modules.get(parent), child):
+        delattr(sys.modules[parent], child)
+
+
 @contextmanager
 def installed(attributes: Mapping[str, Mapping[str, Any]]) -> Iterator[None]:
     """``attributes`` by module; modules that are imported already are changed at once.  Undone at exit."""
@@ -62,7 +69,7 @@ def installed(attributes: Mapping[str, Mapping[str, Any]]) -> Iterator[None]:
     finally:
         sys.meta_path.remove(finder)
         for name in attributes.keys() - {module.__name__ for module, _ in old}:
-            sys.modules.pop(name, None)  # imported meanwhile: whoever comes next gets an unchanged one
+            _forget(name)
         for module, values in old:
             for key, value in values.items():
                 setattr(module, key, value)

@@ -13,7 +13,7 @@ from equivalence.interpretations.reassociated import Reassociated
 from equivalence.judge import runs
 from equivalence.judge.runs import Pair, Runner
 from lowering.ir.program import Program
-from tests.semantics.programs import F32, arrays, launched, program
+from tests.semantics.programs import F32, I64, arrays, launched, program
 
 ROWS, COLUMNS = 6, 8
 X = f"f32[{ROWS},{COLUMNS}]"
@@ -72,6 +72,29 @@ def test_slabs_put_in_place(lanes: int) -> None:
     p = host()
     assert slabs.plan(p, lanes) is not None
     for a, b in zip(outputs(p), outputs(p, lanes), strict=True):
+        assert_same(a, b)
+
+
+ALONG = {
+    "a scan down the rows": lambda k, x: k.b("scan", x, axis=0, combine="add"),
+    "a scan along the rows": lambda k, x: k.b("scan", x, axis=1, combine="add"),
+    "a sort of columns": lambda k, x: k.b("sort", x, axis=0, order="ascending", stable=True),
+    "a maximum of columns": lambda k, x: k.b.broadcast(
+        k.b("reduce", x, axis=0, combine="max"), (ROWS, COLUMNS), [1]
+    ),
+    "a scatter to the next row": lambda k, x: k.b(
+        "scatter", k.b.constant(0.0, F32, (ROWS, COLUMNS)), x,
+        k.b("rem", k.add(k.b.index((ROWS, COLUMNS), 0, I64), 1), k.b.constant(ROWS, I64, (ROWS, COLUMNS))),
+        k.b.index((ROWS, COLUMNS), 1, I64), combine="add",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ALONG)
+def test_no_slab_without_what_it_needs(name: str) -> None:
+    """Operations along the axis that slabs are cut along: cut elsewhere, or not at all."""
+    p = program(ALONG[name], X)
+    for a, b in zip(outputs(p), outputs(p, 8), strict=True):
         assert_same(a, b)
 
 

@@ -46,3 +46,15 @@ def test_other_integers_hold_for_the_given_values_only() -> None:
 
     assert level(multiplied, scaled, X, M, data=LABELS) is Level.TESTED
     assert level(multiplied, scaled, X, M, data=MASK) is Level.REAL
+
+
+def test_a_mask_that_repeats_itself_hides_nothing() -> None:
+    """Every row has the same mask; one side reads the first row's everywhere."""
+    same = data(np.tile(np.random.default_rng(3).integers(0, 2, 7), (5, 1)))
+
+    def first_row(k, x, m):
+        row = k.b.broadcast(k.b("slice", m, start=[0, 0], limit=[1, 7], step=[1, 1]), (5, 7), [0, 1])
+        return k.sum(k.mul(k.mul(k.mul(x, 3.0), x), k.cast(row, "f32")))
+
+    assert level(multiplied, first_row, X, M, data=same) not in EQUAL
+    assert level(multiplied, selected, X, M, data=same) is Level.REAL

@@ -114,6 +114,22 @@ def test_an_array_is_written_once_and_read_as_it_was(tmp_path: Path) -> None:
     assert np.array_equal(Exchange(tmp_path).read("b.v0")["x"].data, read) and read[0, 0] == 7.0
 
 
+def test_the_parent_keeps_what_it_has_read(tmp_path: Path) -> None:
+    x = np.random.default_rng(1).standard_normal((300, 300)).astype(np.float32)
+    Exchange(tmp_path).publish("v0", [ArrayValue(x)])
+    read = Exchange(tmp_path, mapped=False).read("v0")[0].data
+    (tmp_path / "v0.a0.bin").write_bytes(b"")  # mapped bytes would be gone, and looking at them fatal
+    assert np.array_equal(read, x)
+
+
+def test_a_link_is_no_array(tmp_path: Path) -> None:
+    Exchange(tmp_path).publish("v0", [ArrayValue(np.zeros(4, np.float32))])
+    (tmp_path / "v0.a0.bin").rename(tmp_path / "elsewhere")
+    (tmp_path / "v0.a0.bin").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(OSError, match="symbolic"):
+        Exchange(tmp_path).read("v0")
+
+
 def test_empty_arrays_pass(tmp_path: Path) -> None:
     Exchange(tmp_path).publish("v", [ArrayValue(np.zeros((0, 3), np.float32))])
     assert Exchange(tmp_path).read("v")[0].data.shape == (0, 3)
