@@ -6,6 +6,7 @@ Takes ops and the addresses given to a launch; gives buffer numbers and canonica
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -23,15 +24,19 @@ TOUCHING = frozenset({"load", "store", "read", "write", "atomic_rmw", "atomic_ca
 
 
 def updated_buffers(kernel: Function, operands: Sequence[Lanes], buffers: Mapping[int, Buffer]) -> frozenset[int]:
-    """Numbers of the buffers that a launch may both read and write."""
+    """Numbers of the buffers that a launch may both read and write, or write at two places of its kernel."""
     roots, given = _roots(kernel), [_numbers(x.data) for x in operands]
-    touched: list[set[int]] = []
-    for names in (_READING, _WRITING):
-        used = [op.operands[0] for op in kernel.body.walk() if op.name in names]
-        touched.append(set().union(*(given[i] for address in used for i in roots.get(address, range(len(given))))))
-        if any(address not in roots for address in used):
-            touched[-1] |= set().union(*(_held(buffers[n]) for n in set().union(*given) if n in buffers))
-    return frozenset(touched[0] & touched[1])
+    everything = set().union(*given)
+    everything |= set().union(*(_held(buffers[n]) for n in everything if n in buffers))
+
+    def reached(op: Op) -> set[int]:
+        address = op.operands[0]
+        return set().union(*(given[i] for i in roots[address])) if address in roots else everything
+
+    accesses = [(op.name, reached(op)) for op in kernel.body.walk() if op.name in _READING or op.name in _WRITING]
+    read = set().union(*(numbers for name, numbers in accesses if name in _READING))
+    written = Counter(n for name, numbers in accesses if name in _WRITING for n in numbers)
+    return frozenset(n for n, times in written.items() if times > 1 or n in read)
 
 
 def _numbers(addresses: np.ndarray) -> set[int]:

@@ -187,3 +187,27 @@ def test_lanes_that_share_an_element_read_what_they_wrote() -> None:
 
     program = launched(body, V, V, out=V)
     assert level(program, program, V, V) is Level.BITWISE
+
+
+@pytest.mark.parametrize("barrier", [True, False])
+def test_two_stores_to_an_output_that_nothing_reads(barrier: bool) -> None:
+    def body(k, x, out):
+        lanes = k.lanes(8)
+        k.store(out, lanes, k.load(x, lanes))
+        if barrier:
+            k.b.op("barrier")
+        k.store(out, reverse(k, lanes), k.mul(k.load(x, lanes), 2.0))
+
+    program = launched(body, V, out=V)
+    assert level(program, program, V) is (Level.BITWISE if barrier else Level.UNDECIDED)
+
+
+def test_two_stores_of_one_lane_or_of_one_value() -> None:
+    def body(k, x, out):
+        lanes = k.lanes(8)
+        k.store(out, lanes, k.load(x, lanes))
+        k.store(out, lanes, k.mul(k.load(x, lanes), 2.0))
+        k.store(out, k.int(3), k.mul(k.load(x, k.int(3)), 2.0))
+
+    program = launched(body, V, out=V)
+    assert level(program, program, V) is Level.BITWISE
