@@ -49,7 +49,7 @@ def reshaped(low: Lowering, op: ir.Operation) -> Result:
 @lowers("tt.reshape")
 def reshape(low: Lowering, op: ir.Operation) -> Result:
     """Triton's own allow_reorder, before a reduction over all axes, does no harm: reorders.py sees that."""
-    result = reshaped(low, op)
+    result = low.build.reshape(low.value(op.operands[0]), low.type(op.results[0]).shape)
     reorders = "allow_reorder" in op.attributes and attribute(op, "allow_reorder", True) is not False
     return low.build("reorder", result) if reorders else result
 
