@@ -16,7 +16,7 @@ import numpy as np
 
 from equivalence.evaluator.lanes import NONE, SOME, Lanes, Planes
 from equivalence.fields import mersenne as ring
-from equivalence.interpretations.base import Site
+from equivalence.interpretations.base import Site, tag
 from equivalence.interpretations.exact import lossless
 from equivalence.interpretations.hashed import LITERAL, Words, as_float
 from equivalence.interpretations.reassociated_faces import KIND, MULTISET, SUM, mark_of
@@ -189,10 +189,15 @@ class Reassociated(Products):
         words = ring.matmul(rows, columns)
         if not out.dtype.is_float:
             return self.give(words if not acc else ring.add(words, self.word(acc[0])))
+        terms = self._terms(rows, columns, a, b)
+        fused = site.attrs["product"] == "fused" and not product_is_exact(a, b, out)
+        if not fused and not acc and isinstance(terms, int) and terms > 1:  # both keys in one pass
+            keys = (self.mixer.leaf(tag("product"), str(out.dtype)), int(self.term_key("add", out)))
+            return self.give(ring.mul(words, np.uint64(keys[0] * keys[1] % int(ring.MASK))) | SUM)
         words = self._product(out, words)
-        if site.attrs["product"] == "fused" and not product_is_exact(a, b, out):
+        if fused:
             words = self.mix("fused dot", words)
-        words = self._summed(out, words, self._terms(rows, columns, a, b))
+        words = self._summed(out, words, terms)
         if not acc:
             return self.give(words)
         total = out.replace(planes={self.plane: words}, literal=SOME if (words & LITERAL).any() else NONE)

@@ -22,27 +22,28 @@ if TYPE_CHECKING:
 
 MOST_ELEMENTS = 1 << 22  # of the inputs: beyond, a pair is only compared as given
 FEW, FEW_FROM = 6, 1 << 16  # the most telling derived inputs only, where even the smallest shape is large
+FEW_MORE = 1 << 14  # the same for shapes beside the smallest
 CHECK = "differential tests"
 
 
 def run(judge: Judge) -> None:
     """All derived inputs at the smallest set of shapes and where others reach more; says how many there were."""
-    for pair in judge.tested():
+    for number, pair in enumerate(judge.tested()):
         if judge.late():
             judge.checks.append(Check(CHECK, None, "stopped: out of time"))
             return
         if pair.size > MOST_ELEMENTS:
             judge.checks.append(Check(CHECK, None, "not run beyond the given inputs: they are too large"))
             continue
-        _at(judge, pair)
+        _at(judge, pair, few=pair.size > (FEW_MORE if number else FEW_FROM))
     count = judge.evidence[0].tests if judge.evidence else 0
     failed = any(evidence.witnessed for evidence in judge.evidence)
     judge.checks.append(Check(CHECK, not failed, f"{count} inputs, values within both bounds"))
 
 
-def _at(judge: Judge, pair: Pair) -> None:
+def _at(judge: Judge, pair: Pair, few: bool) -> None:
     """The derived inputs of one set of shapes."""
-    makers = dict(list(inputs.SETS.items())[:FEW]) if pair.size > FEW_FROM else inputs.SETS
+    makers = dict(list(inputs.SETS.items())[:FEW]) if few else inputs.SETS
     for name, arrays in inputs.sets(pair.inputs, judge.options.seed, makers):
         if judge.late():
             return

@@ -33,6 +33,7 @@ LEAST_MASK = 8  # elements from which an integer input of zeros and ones is no a
 DEGENERATE = frozenset(["zero", "all equal"])
 MOST_DRAWS = 12  # of inputs' residues, until every lane was seen without a root of a non-residue
 DRAW = 1000  # between the seeds of draws
+MOST_MORE = 1 << 15  # input elements of a set of shapes that is steered beside the smallest
 MOST_LANES = 1 << 16  # input elements up to which derived inputs steer toward unseen outcomes
 
 
@@ -42,7 +43,7 @@ def run(judge: Judge) -> None:
     So is every set of shapes that reaches more of the programs than smaller ones, where that is affordable.
     """
     judge.real.available = True
-    steered = [pair for number, pair in enumerate(judge.tested()) if not number or pair.size <= MOST_LANES]
+    steered = [pair for number, pair in enumerate(judge.tested()) if not number or pair.size <= MOST_MORE]
     primes = choose(judge.options.seed, PRIMES)
     for number, pair in enumerate(judge.pairs):
         if number and judge.late():
