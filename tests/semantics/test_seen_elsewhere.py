@@ -41,7 +41,7 @@ def halved_where_all_are(above: float | None) -> Program:
         if above is None:
             return
         least = k.b("reduce", value, axis=0, combine="min")
-        then, other = k.b.region([], lambda: []), k.b.region([], lambda: [])
+        then, other = k.b.region([], list), k.b.region([], list)
         with k.b.into(then):
             end = then.ops.pop()
             k.store(out, k.lanes(8), value)
