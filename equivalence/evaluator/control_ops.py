@@ -112,7 +112,18 @@ def while_(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]:
         new = _enter(m, frame, op.regions[1], values)
         carries = [m.choose(frame.active, n, o) for n, o in zip(new, carries, strict=True)]
     frame.active = outer
+    if entered:
+        _note_cap(m, frame, op)
     return passed
+
+
+def _note_cap(m: Machine, frame: Frame, op: Op) -> None:
+    """A loop that follows data and would also end after so many rounds: no data that were tried reached them."""
+    for inner in op.regions[0].walk():
+        bounded = (inner.span, "cmp", True) in m.coverage  # noted of comparisons of indices only
+        if inner.name == "cmp" and bounded and (inner.span, "cmp", False) not in m.coverage:
+            what = "a loop that follows data never came to the round at which it gives up"
+            m.followed |= m.freedoms.bit("cap", m.site(frame, inner).key, what, inner.span)
 
 
 @handles("if")

@@ -13,6 +13,8 @@ from equivalence.judge.evidence import Evidence
 from equivalence.verdicts import Level, Verdict
 from lowering.errors import UNKNOWN_SPAN, Span
 
+CAP = "cap"  # the kind of a loop's bound that no run has reached: no choice, but nothing `real` has seen
+
 
 @dataclass(slots=True)
 class RealState:
@@ -47,14 +49,13 @@ def level(evidence: Evidence, freedoms: Freedoms, real: RealState) -> Verdict:
         return Verdict(Level.BITWISE, n_inputs=evidence.tests)
     if evidence.equal["exact"] or evidence.equal["reassociated"]:
         return Verdict(Level.REASSOCIATED, n_inputs=evidence.tests)
-    return _weaker(evidence, real)
+    return _weaker(evidence, real, freedoms)
 
 
 def _fixed(evidence: Evidence, freedoms: Freedoms) -> bool:
     """Every open choice is the same site on both sides, hence made alike; a race is never made alike."""
-    if evidence.freedoms_a != evidence.freedoms_b:
-        return False
-    return all(choice.kind not in ("racing", "race") for choice in freedoms.of(evidence.freedoms_a))
+    sides = [{c for c in freedoms.of(bits) if c.kind != CAP} for bits in (evidence.freedoms_a, evidence.freedoms_b)]
+    return sides[0] == sides[1] and all(choice.kind not in ("racing", "race") for choice in sides[0])
 
 
 def _host_read(evidence: Evidence, freedoms: Freedoms) -> Choice | None:
@@ -77,7 +78,7 @@ def _different(evidence: Evidence) -> Verdict:
     return Verdict(Level.DIFFERENT, reason=reason, n_inputs=evidence.tests)
 
 
-def _weaker(evidence: Evidence, real: RealState) -> Verdict:
+def _weaker(evidence: Evidence, real: RealState, freedoms: Freedoms) -> Verdict:
     if evidence.of_integers:
         reason = "the two agree for the given integer inputs; other values were not compared"
         return Verdict(Level.TESTED, reason=reason, n_inputs=evidence.tests)
@@ -86,6 +87,11 @@ def _weaker(evidence: Evidence, real: RealState) -> Verdict:
             span, outcome = real.unseen[0]
             reason = f"region: {outcome} was never seen at {span}"
             return Verdict(Level.UNDECIDED, reason=reason, site=span, n_inputs=evidence.tests)
+        capped = next((c for c in freedoms.of(evidence.freedoms_a | evidence.freedoms_b) if c.kind == CAP), None)
+        if capped is not None:
+            return Verdict(
+                Level.UNDECIDED, reason=f"region: {capped.what}", site=capped.span, n_inputs=evidence.tests
+            )
         if evidence.integer_values:
             reason = "equal for the given values of the integer inputs; nothing is proved for others"
             return Verdict(Level.TESTED, reason=reason, n_inputs=evidence.tests)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.semantics.programs import BOOL, EQUAL, F32, Body, Level, arrays, judged, launched, level
+from tests.semantics.programs import BOOL, EQUAL, F32, I32, Body, Level, arrays, judged, launched, level
 
 X, V = "f32[5,7]", "f32[8]"
 
@@ -209,3 +209,27 @@ def test_a_host_that_looks_at_data_was_captured_on_one_way_only() -> None:
         return k.mul(x, 2.0)
 
     assert level(looked, looked, V) is Level.UNDECIDED
+
+
+def capped_rounds(most: int | None) -> Body:
+    """x, halved while its maximum is above 1, ``most`` times at most."""
+
+    def body(k, x):
+        def condition(y, i):
+            going = k.cmp("gt", k.b("reduce", y, axis=0, combine="max"), 1.0)
+            return [going if most is None else k.b("and", going, k.cmp("lt", i, most)), y, i]
+
+        first = k.b.constant(0, I32)
+        regions = [
+            k.b.region([x.type, first.type], condition, "condition"),
+            k.b.region([x.type, first.type], lambda y, i: [k.mul(y, 0.5), k.add(i, 1)]),
+        ]
+        return k.mul(k.b.op("while", [x, first], regions).results[0], k.lit(1.0, x))
+
+    return body
+
+
+def test_a_number_of_rounds_that_was_never_reached() -> None:
+    assert level(capped_rounds(200), capped_rounds(None), V) not in EQUAL
+    assert level(capped_rounds(200), capped_rounds(200), V) in EQUAL
+    assert level(capped_rounds(None), capped_rounds(None), V) in EQUAL
