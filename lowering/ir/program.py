@@ -35,6 +35,22 @@ class Block:
             for region in op.regions:
                 yield from region.walk()
 
+    def blocks(self) -> Iterator[Block]:
+        """This block and all nested ones."""
+        yield self
+        for op in self.ops:
+            for region in op.regions:
+                yield from region.blocks()
+
+    def drop_unused(self, names: frozenset[str]) -> None:
+        """Removes ops called ``names`` whose results nothing uses, until none is left; such ops must be pure."""
+        before = -1
+        while before != (count := sum(1 for _ in self.walk())):
+            before = count
+            used = {value for op in self.walk() for value in op.operands}
+            for block in list(self.blocks()):
+                block.ops = [op for op in block.ops if op.name not in names or any(v in used for v in op.results)]
+
 
 @dataclass(eq=False, slots=True)
 class Op:

@@ -6,8 +6,6 @@ extent 2, on the bits of floats: that is x reversed along the axis, bit for bit.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from lowering.ir.builder import Builder
 from lowering.ir.program import Block, Op, Value
 
@@ -22,16 +20,9 @@ def exchange_pairs(build: Builder, body: Block) -> None:
     makers = {value: op for op in body.walk() for value in op.results}
     if not sum(_reverse(op, makers) for op in body.walk()):
         return
-    for block in _blocks(body):
+    for block in body.blocks():
         _unwrap_bits(build, block, makers)
-    _drop_unused(body)
-
-
-def _blocks(block: Block) -> Iterator[Block]:
-    yield block
-    for op in block.ops:
-        for region in op.regions:
-            yield from _blocks(region)
+    body.drop_unused(_UNUSED)
 
 
 def _reverse(op: Op, makers: Makers) -> bool:
@@ -91,13 +82,3 @@ def _moves_of_bits(op: Op, makers: Makers) -> tuple[Op, list[Op]] | None:
     if maker is None or maker.name != "bitcast" or maker.operands[0].type.dtype is not op.result.type.dtype:
         return None
     return maker, chain
-
-
-def _drop_unused(body: Block) -> None:
-    """Removes moves, bitcasts and xor sums that nothing uses any more."""
-    before = -1
-    while before != (count := sum(1 for _ in body.walk())):
-        before = count
-        used = {value for op in body.walk() for value in op.operands}
-        for block in list(_blocks(body)):
-            block.ops = [op for op in block.ops if op.name not in _UNUSED or any(v in used for v in op.results)]

@@ -26,21 +26,14 @@ def join_float_atomics(build: Builder, body: Block) -> None:
     read = _read(body)
     pairs = [
         (block, first, second, found)
-        for block in _blocks(body)
+        for block in body.blocks()
         for first, second in _neighbours(block)
         if not {first.result, second.result} & read and (found := _float_of(first, second, makers)) is not None
     ]
     for block, first, second, operands in pairs:
         _join(build, block, first, second, operands)
     if pairs:
-        _drop_unused(body)
-
-
-def _blocks(block: Block) -> Iterator[Block]:
-    yield block
-    for op in block.ops:
-        for region in op.regions:
-            yield from _blocks(region)
+        body.drop_unused(_PURE)
 
 
 def _read(body: Block) -> set[Value]:
@@ -147,12 +140,3 @@ def _join(build: Builder, block: Block, first: Op, second: Op, operands: list[Va
         for op in block.ops
         if op is not first and not (op.name == "bitcast" and op.operands[0] in gone)
     ]
-
-
-def _drop_unused(body: Block) -> None:
-    before = -1
-    while before != (count := sum(1 for _ in body.walk())):
-        before = count
-        used = {value for op in body.walk() for value in op.operands}
-        for block in list(_blocks(body)):
-            block.ops = [op for op in block.ops if op.name not in _PURE or any(v in used for v in op.results)]

@@ -26,7 +26,7 @@ def drop_reorders(body: Block) -> None:
     }
     for op in body.walk():
         op.operands = [_without(value, harmless) for value in op.operands]
-    for block in _blocks(body):
+    for block in body.blocks():
         block.ops = [op for op in block.ops if op.name != "reorder" or op.result not in harmless]
 
 
@@ -34,13 +34,6 @@ def _without(value: Value, harmless: dict[Value, Value]) -> Value:
     while value in harmless:
         value = harmless[value]
     return value
-
-
-def _blocks(block: Block) -> Iterator[Block]:
-    yield block
-    for op in block.ops:
-        for region in op.regions:
-            yield from _blocks(region)
 
 
 def _all_reduced(reorder: Op, users: dict[Value, list[Op]], makers: dict[Value, Op]) -> bool:
