@@ -50,12 +50,13 @@ class Collected:
     laid_out: list[LaidOut] = field(default_factory=list["LaidOut"])
 
 
-def given(exchange: Exchange, files: tuple[str, str], frameworks: tuple[str, str]) -> Variant | None:
-    """The variant of the given set of shapes, as soon as both sides have it."""
-    record_a, record_b = ready = next(((a, b) for _, a, b in _records(exchange)), ({}, {}))
-    if not record_a or "failure" in record_a or "failure" in record_b:
+def variant(exchange: Exchange, index: int, files: tuple[str, str], frameworks: tuple[str, str]) -> Variant | None:
+    """One of the sets of shapes that both sides have by now (the given one is number 0); None where one side failed."""
+    names = f"a.v{index}", f"b.v{index}"
+    records = exchange.read(names[0]), exchange.read(names[1])
+    if any("failure" in record for record in records):
         return None
-    return _variant(exchange, ("a.v0", "b.v0"), ready, files, _functional(frameworks))[0]
+    return _variant(exchange, names, records, files, _functional(frameworks))[0]
 
 
 def _functional(frameworks: tuple[str, str]) -> tuple[bool, bool]:
@@ -75,8 +76,8 @@ def collect(exchange: Exchange, files: tuple[str, str], frameworks: tuple[str, s
             skipped.append(_specialised(record_a, record_b, files))
             continue
         names = f"a.v{index}", f"b.v{index}"
-        variant, unpaired = _variant(exchange, names, (record_a, record_b), files, functional)
-        variants.append(variant)
+        found, unpaired = _variant(exchange, names, (record_a, record_b), files, functional)
+        variants.append(found)
         numbers.append(index)
         notes.update(dict.fromkeys(unpaired))
         for side, record in enumerate((record_a, record_b)):
@@ -131,8 +132,8 @@ def _laid_out(
         if refused:
             yield LaidOut(label, numbers.index(base), refused="; ".join(refused), views=views)
             continue
-        variant, _ = _variant(exchange, (names[0], names[1]), records, files, functional)
-        yield LaidOut(label, numbers.index(base), variant.program_a, variant.program_b, views=views)
+        found, _ = _variant(exchange, (names[0], names[1]), records, files, functional)
+        yield LaidOut(label, numbers.index(base), found.program_a, found.program_b, views=views)
 
 
 def _end_note(exchange: Exchange) -> list[str]:

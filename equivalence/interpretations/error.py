@@ -345,7 +345,8 @@ class Error(Interpretation):
         for name in self.names:
             largest = np.max(args[0].planes[name], axis=axis, keepdims=True)  # type: ignore[index]
             sure = largest == 0
-            gaps = np.diff(np.sort(keys, axis=axis), axis=axis)
+            with np.errstate(invalid="ignore"):
+                gaps = np.diff(np.sort(keys, axis=axis), axis=axis)
             if site.name == "reduce":
                 edge = gaps.take([-1 if site.attrs["combine"] == "argmax" else 0], axis) if gaps.size else np.inf
                 sure = sure | (edge > 2 * largest)

@@ -6,6 +6,8 @@ Gives Real, agree, prepare, constants_of.  exp maps w to v, log back; decisions 
 
 from __future__ import annotations
 
+from copy import copy
+
 import numpy as np
 
 from equivalence.evaluator.lanes import Lanes, Planes
@@ -48,6 +50,21 @@ class Real(Accumulate, Interpretation):
         self.margins: dict[str, float] = {}  # assumption about sentinels -> the R it holds for
         self.used_integer_values = False
         self.opaque_logarithms = False
+
+    def twin(self) -> Real:
+        """The same fields and random functions for a run beside one under this: what is learned is not shared."""
+        other = copy(self)
+        other.literals, other.known_signs = self.literals.twin(), KnownSigns()
+        other.sites = Sites()
+        other.sites.off = self.sites.off
+        other.assumptions, other.margins = [*self.assumptions], {**self.margins}
+        return other
+
+    def absorb(self, twin: Real) -> None:
+        """What a run under ``twin`` rests on."""
+        for text in twin.assumptions:
+            self.assume(text, twin.margins.get(text))
+        self.used_integer_values |= twin.used_integer_values
 
     def unseen(self) -> list[tuple[str, str, Span]]:
         """(site key, outcome, where) of every outcome that never happened."""

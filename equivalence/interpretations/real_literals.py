@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable
+from copy import copy
 from fractions import Fraction
 from math import gcd
 
@@ -114,6 +115,12 @@ class Literals:
         self._by_dtype: dict[str, list[tuple[float, Form]]] = {}
         for (dtype, value), form in (identification.meaning if identification else {}).items():
             self._by_dtype.setdefault(dtype, []).append((value, form))
+
+    def twin(self) -> Literals:
+        """The same meanings; what either learns from now on is its own."""
+        other = copy(self)
+        other._forms = dict(self._forms)
+        return other
 
     # -- from values ---------------------------------------------------------------------------------------------
 

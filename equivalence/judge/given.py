@@ -1,11 +1,13 @@
 """The run of a pair at the given set of shapes under the fingerprints and bounds: the longest part of most comparisons.
 
-Gives Given, which can be made before the other sets of shapes are known, by a thread of its own.
+Gives Given, which can be made before the other sets of shapes are known, by a thread of its own.  A small set of shapes
+may lead: a fingerprint that parts every output there is not made for a large given one, whose verdict it cannot raise.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from typing import Any
 
 from equivalence.evaluator import Limits
@@ -15,12 +17,24 @@ from equivalence.interpretations.error import Error
 from equivalence.interpretations.error_meaning import MeantError
 from equivalence.interpretations.exact import Exact
 from equivalence.interpretations.reassociated import Reassociated
-from equivalence.judge import structure
+from equivalence.judge import scope, structure
+from equivalence.judge.compare import paths_equal, words_equal
+from equivalence.judge.evidence import WORDS
 from equivalence.judge.runs import Pair, PairRun, Runner
+from lowering.errors import Unsupported
+
+LED_FROM = 1 << 17  # input elements of a given set of shapes that is worth a run of a smaller one before it
+LEAD_SHARE = 8  # how many times smaller that one has to be
+
+Deep = tuple[PairRun, list[Any]]
 
 
 class Given:
-    """``make`` runs it and keeps what is raised; ``result`` gives the run, making it where that was not done."""
+    """``make`` runs it and keeps what is raised; ``result`` gives the run, making it where that was not done.
+
+    ``leads``: the next sets of shapes, in order, as far as they were run first, with what ``deep`` gave for each;
+    ``lost``: the fingerprints that such a run parted in every output.
+    """
 
     def __init__(self, pair: Pair, options: Any) -> None:
         self.pair, self.seed = pair, options.seed
@@ -28,20 +42,52 @@ class Given:
         limits = Limits(masked_load_is_zero=masked_loads_are_zero(options), deadline=started + 2 * options.timeout)
         self.runner = Runner(limits=limits)
         self.seconds = 0.0
+        self.leads: list[tuple[Pair, Deep]] = []
+        self.lost: frozenset[str] = frozenset()
         self._run: PairRun | None = None
         self._failure: Exception | None = None
         self._hashes: list[Any] = []
+
+    def wants(self, size: int) -> bool:
+        """Whether a run at one more set of shapes, of ``size`` input elements, is worth its time before this one."""
+        begun = self._run is not None or self._failure is not None
+        return not begun and len(self.lost) < len(WORDS) and self.pair.size >= max(LED_FROM, LEAD_SHARE * size)
+
+    def lead(self, others: Iterable[Pair]) -> None:
+        """Runs the sets of shapes ``others``, the next ones in order, before the given one, as far as that helps."""
+        coming = iter(others)
+        while self.wants(0):
+            other = next(coming, None)
+            if other is None or not self.wants(other.size) or not self._follow(other):
+                return
+
+    def _follow(self, lead: Pair) -> bool:
+        """Runs the next set of shapes first; false, and nothing done, where that cannot be."""
+        started = time.monotonic()
+        if structure.mismatch(lead) is not None:
+            return False
+        try:
+            done = deep(self.runner, lead, self.seed + len(self.leads) + 1, bounds(lead, usual=False))
+        except Unsupported:
+            return False
+        self.leads.append((lead, done))
+        run, hashes = done
+        if not scope.failing(run, self.runner):
+            self.lost |= {h.name for h in hashes if _parted(run, h.name)}
+        self.seconds += time.monotonic() - started
+        return True
 
     def make(self) -> None:
         started = time.monotonic()
         if structure.mismatch(self.pair) is None:
             try:
-                self._run, self._hashes = deep(self.runner, self.pair, self.seed, bounds(self.pair, usual=True))
+                error = bounds(self.pair, usual=True)
+                self._run, self._hashes = deep(self.runner, self.pair, self.seed, error, self.lost)
             except Exception as failure:  # raised where the run is asked for
                 self._failure = failure
-        self.seconds = time.monotonic() - started
+        self.seconds += time.monotonic() - started
 
-    def result(self) -> tuple[PairRun, list[Any]]:
+    def result(self) -> Deep:
         """The run and its fingerprint interpretations; raises what running it raised."""
         if self._run is None and self._failure is None:
             self.make()
@@ -55,9 +101,14 @@ class Given:
         self.runner.limits.stopped.set()
 
 
-def deep(runner: Runner, pair: Pair, seed: int, error: Error) -> tuple[PairRun, list[Any]]:
-    """A run under both fingerprints, `depends` and the bounds; the fingerprints are given too."""
-    hashes = [Exact(seed), Reassociated(seed)]
+def _parted(run: PairRun, name: str) -> bool:
+    """Whether a fingerprint differs in every output."""
+    return not paths_equal(run.a, run.b, name) or not any(words_equal(name, a, b) for _, a, b in run.outputs())
+
+
+def deep(runner: Runner, pair: Pair, seed: int, error: Error, lost: frozenset[str] = frozenset()) -> Deep:
+    """A run under the fingerprints that are not ``lost``, `depends` and the bounds; and those fingerprints."""
+    hashes = [made(seed) for made in (Exact, Reassociated) if made.name not in lost]
     return runner.run(pair, [*hashes, Depends(marks=False), error], pair.inputs), hashes
 
 

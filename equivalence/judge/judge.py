@@ -33,7 +33,7 @@ from equivalence.judge import (
     undefined,
 )
 from equivalence.judge.compare import paths_equal
-from equivalence.judge.evidence import Evidence
+from equivalence.judge.evidence import WORDS, Evidence
 from equivalence.judge.given import Given, bounds, deep
 from equivalence.judge.levels import RealState, level
 from equivalence.judge.runs import Pair, PairRun
@@ -52,6 +52,7 @@ from lowering.errors import InternalError, Unsupported
 from lowering.ir.program import Program
 
 SHRINK_SECONDS = 2.0
+LOST = {"exact": Level.BITWISE.value, "reassociated": Level.REASSOCIATED.value}
 RANDOM = "random-stream"  # the evaluator's word for a draw; a finding only where streams differ
 
 
@@ -99,7 +100,8 @@ class Judge:
         given: Given | None = None,
     ) -> None:
         self.given, self.options = given or Given(pairs[0], options), options
-        self.pairs = [self.given.pair, *pairs[1:]]
+        led = [self.given.pair, *(lead for lead, _ in self.given.leads)]
+        self.pairs = [*led, *pairs[len(led) :]]
         self.laid_out, self.tried = list(laid_out), tuple(self.pairs)
         self.runner = self.given.runner
         self.deadline = time.monotonic() + options.timeout  # anew: other shapes may have been captured meanwhile
@@ -194,6 +196,7 @@ class Judge:
 
     def deep_runs(self) -> None:
         """Every set of shapes once under the fingerprints, the bounds and `depends`; what cannot run is left out."""
+        self.given.lead(self.pairs[1:])
         run, hashes = self.given.result()
         self.deep_run(0, self.given.pair, run, hashes)
         for number, pair in enumerate(self.pairs[1:], 1):
@@ -201,7 +204,7 @@ class Judge:
                 self.uncounted(pair, "not run: out of time")
                 continue
             try:
-                run, hashes = deep(self.runner, pair, self.options.seed + number, self.error(pair))
+                run, hashes = self.led(pair) or deep(self.runner, pair, self.options.seed + number, self.error(pair))
             except Unsupported:
                 self.uncounted(pair, "the evaluator cannot run it")
                 continue
@@ -211,6 +214,10 @@ class Judge:
                 self.find(Finding("specialised-shape", f"scope: at {in_words(self.shape_of(pair))} {failing}"))
                 continue
             self.deep_run(number, pair, run, hashes)
+
+    def led(self, pair: Pair) -> tuple[PairRun, list[Any]] | None:
+        """The run of a set of shapes that led, which there is already."""
+        return next((done for lead, done in self.given.leads if lead is pair), None)
 
     def uncounted(self, pair: Pair, why: str) -> None:
         """A set of shapes that says nothing of the given one."""
@@ -223,7 +230,7 @@ class Judge:
         failures = sum(len(e.failures) for e in self.evidence)
         label = "given" if number == 0 else f"random {in_words(self.shape_of(pair))}"
         for evidence, (_, a, b) in zip(self.evidence, run.outputs(), strict=True):
-            seen.append(evidence.add_deep(run, label, a, b).equal_words)
+            seen.append(evidence.add_deep(run, label, a, b, [hashed.name for hashed in hashes]).equal_words)
             poisoned |= evidence.undefined_a or evidence.undefined_b
             if number == 0:
                 self.given_bounds(evidence, pair, a, b)
@@ -234,11 +241,16 @@ class Judge:
         for hashed in hashes:
             self.assumptions.update(dict.fromkeys(sorted(hashed.assumed)))
         alike = [name for name in ("exact", "reassociated") if paths_equal(run.a, run.b, name)]
-        if all(any(words[name] for name in alike) for words in seen):
+        if all(any(words.get(name) for name in alike) for words in seen):
             self.proved.add(id(pair))
         differs = sum(len(e.failures) for e in self.evidence) > failures
         level_here = Level.DIFFERENT if differs else worst(_level_of(words) for words in seen)
-        self.shapes.append(ShapeResult(self.shape_of(pair), level_here, "given" if number == 0 else ""))
+        self.shapes.append(ShapeResult(self.shape_of(pair), level_here, self.note(hashes) if number == 0 else ""))
+
+    def note(self, hashes: Sequence[Any]) -> str:
+        """What is said of the given set of shapes: levels lost at those that led were not looked at again."""
+        lost = [LOST[name] for name in WORDS if name not in {hashed.name for hashed in hashes}]
+        return f"given ({' and '.join(lost)} not tried: lost at other shapes)" if lost else "given"
 
     def random_draws(self, pair: Pair, run: PairRun) -> None:
         """Whether the two draw the same numbers; where they do, that rests on generators in the same state."""
@@ -400,9 +412,9 @@ def in_words(shapes: Mapping[str, tuple[int, ...]]) -> str:
 
 def _level_of(words: Mapping[str, bool]) -> Level:
     """What the words of one run say, before open choices and the weaker levels are looked at."""
-    if words["exact"]:
+    if words.get("exact"):
         return Level.BITWISE
-    return Level.REASSOCIATED if words["reassociated"] else Level.TESTED
+    return Level.REASSOCIATED if words.get("reassociated") else Level.TESTED
 
 
 __all__ = ["InternalError", "Interpretation", "Judge", "judge"]

@@ -89,9 +89,7 @@ def _weaker(evidence: Evidence, real: RealState, freedoms: Freedoms) -> Verdict:
             return Verdict(Level.UNDECIDED, reason=reason, site=span, n_inputs=evidence.tests)
         capped = next((c for c in freedoms.of(evidence.freedoms_a | evidence.freedoms_b) if c.kind == CAP), None)
         if capped is not None:
-            return Verdict(
-                Level.UNDECIDED, reason=f"region: {capped.what}", site=capped.span, n_inputs=evidence.tests
-            )
+            return Verdict(Level.UNDECIDED, reason=f"region: {capped.what}", site=capped.span, n_inputs=evidence.tests)
         if evidence.integer_values:
             reason = "equal for the given values of the integer inputs; nothing is proved for others"
             return Verdict(Level.TESTED, reason=reason, n_inputs=evidence.tests)

@@ -85,6 +85,13 @@ def _prepared(judge: Judge, pair: Pair, number: int, prime: Any) -> Real:
 
 
 def _evaluate(judge: Judge, pair: Pair, real: Real, arrays: inputs.Arrays) -> PairRun:
+    if real.sites.off and judge.runner.apart(pair):
+        twin = real.twin()
+        real.sites.side, twin.sites.side = "A", "B"
+        sides = [[own, Depends(marks=False)] for own in (real, twin)]
+        a, b = judge.runner.side_by_side(pair, sides[0], sides[1], arrays)
+        real.absorb(twin)
+        return PairRun(pair, dict(arrays), a, b)
     outcomes = []
     for side, program in (("A", pair.a), ("B", pair.b)):
         real.sites.side = side

@@ -77,15 +77,31 @@ class Runner:
     def _both(
         self, pair: Pair, interpretations: Sequence[Interpretation], inputs: Inputs, fill: float
     ) -> tuple[Outcome, Outcome]:
-        """Large pairs side by side: B notes its open choices in a registry of its own, read after A's."""
-        if pair.size < SIDE_BY_SIDE_FROM or threads.THREADS == 1:
+        if not self.apart(pair):
             a, b = (self.one(p, interpretations, inputs, fill, side) for side, p in enumerate((pair.a, pair.b)))
             return a, b
+        return self.side_by_side(pair, interpretations, [copy(own) for own in interpretations], inputs, fill)
+
+    @staticmethod
+    def apart(pair: Pair) -> bool:
+        """Whether a pair is large enough for a thread of its own for each side."""
+        return pair.size >= SIDE_BY_SIDE_FROM and threads.THREADS > 1
+
+    def side_by_side(
+        self,
+        pair: Pair,
+        for_a: Sequence[Interpretation],
+        for_b: Sequence[Interpretation],
+        inputs: Inputs,
+        fill: float = 0.0,
+    ) -> tuple[Outcome, Outcome]:
+        """Both sides at once, under interpretations that share no state.
+
+        B notes its open choices in a registry of its own, which is read after A's.
+        """
         other = replace(self, freedoms=Freedoms())
-        copies = [copy(interpretation) for interpretation in interpretations]
         a, b = threads.side_by_side(
-            lambda: self.one(pair.a, interpretations, inputs, fill, 0),
-            lambda: other.one(pair.b, copies, inputs, fill, 1),
+            lambda: self.one(pair.a, for_a, inputs, fill, 0), lambda: other.one(pair.b, for_b, inputs, fill, 1)
         )
         for lanes in b.outputs.values():
             lanes.freedoms = self.freedoms.adopt(other.freedoms, lanes.freedoms)
