@@ -8,14 +8,17 @@ closure) is run in this process, and the report says so.
 from __future__ import annotations
 
 import inspect
+import os
 import types
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from equivalence.verdicts import Level
+from irverify.loading import ComparesItself
 from irverify.options import CompareOptions, parse_level
 from irverify.report.view import ReportView
+from irverify.sandbox import WORKER
 from lowering.errors import UsageError
 
 Subject = str | Path | Callable[..., Any]
@@ -27,6 +30,8 @@ def compare(a: Subject, b: Subject, inputs: Iterable[Any] = (), **options: Any) 
     ``inputs``: one item per argument, as on the command line ('f32[37,130]') or as arrays of numpy, torch or jax.
     ``options``: the fields of irverify.options.CompareOptions (require, special, tolerance, shapes, seed, ...).
     """
+    if os.environ.get(WORKER):
+        raise ComparesItself
     options = _checked(options)
     places = _place(a), _place(b)
     if None in places:

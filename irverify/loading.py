@@ -20,6 +20,13 @@ from typing import Any
 from lowering.errors import UsageError
 
 
+class ComparesItself(BaseException):
+    """The file calls ``compare`` while it is imported: what it compares is defined by then, the rest is not needed.
+
+    No Exception, so that a script's own ``except Exception`` does not go on to the next comparison.
+    """
+
+
 def own_kernel_cache(path: Path) -> None:
     """A compiled-kernel cache of the file's own: Triton's is keyed by source text, so twins would share spans."""
     base = os.environ.get("TRITON_CACHE_DIR")
@@ -34,7 +41,12 @@ def load(path: Path) -> ModuleType:
     root, parts = _package_of(path)
     sys.path.insert(0, str(root))  # the file's own helpers come first, as when it is run as a script
     if len(parts) > 1:
-        return importlib.import_module(".".join(parts))
+        try:
+            return importlib.import_module(".".join(parts))
+        except ComparesItself:
+            raise UsageError(
+                f"{path} calls irverify.compare while it is imported; put the call under if __name__ == '__main__':"
+            ) from None
     return _load_alone(path)
 
 
@@ -56,6 +68,8 @@ def _load_alone(path: Path) -> ModuleType:
     quiet, sys.dont_write_bytecode = sys.dont_write_bytecode, True  # leave nothing beside the user's file
     try:
         spec.loader.exec_module(module)
+    except ComparesItself:
+        pass  # as far as it ran, it is the module
     finally:
         sys.dont_write_bytecode = quiet
     return module

@@ -42,6 +42,8 @@ def silent(_: str) -> None:
 def compare(options: CompareOptions, progress: Progress = silent) -> Report:
     """The report on a pair; unsupported and undecided pairs have reports too, only usage errors are raised."""
     started = time.monotonic()
+    if os.environ.get(sandbox.WORKER):
+        raise UsageError("irverify compare was started by a file that irverify is comparing")
     if options.save_witness is not None:
         check_writable(Path(options.save_witness))
     with _exchange() as exchange:

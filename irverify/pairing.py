@@ -1,4 +1,4 @@
-"""Makes two captured programs comparable by position: inputs under A's names, outputs in one order.
+"""Makes two captured programs comparable by position: inputs under A's names, outputs in one order (A's).
 
 Takes two Programs; changes them in place.  An argument that only one side writes to is an output of both: on the
 other side it keeps the value it came with.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from lowering.capture.output_names import has_key
 from lowering.errors import UsageError
 from lowering.ir.program import Program, Value
 
@@ -33,11 +34,24 @@ def pair_programs(
         if len(a.outputs) != len(b.outputs):
             raise UsageError(_different_numbers(a, b, files))
         return []  # one side returns what the other writes into an argument
+    returned_b, notes = _in_order(returned_a, returned_b)
     written = list(dict.fromkeys(name for program in (a, b) for name in _written(program)))
     known = [name for name in written if _has(a, name) and _has(b, name)]
     for program, returned in ((a, returned_a), (b, returned_b)):
         program.outputs = returned + [(name, _value_of(program, name)) for name in known]
-    return [_left_out(name, a, files) for name in written if name not in known]
+    return [*notes, *(_left_out(name, a, files) for name in written if name not in known)]
+
+
+def _in_order(returned_a: Outputs, returned_b: Outputs) -> tuple[Outputs, list[str]]:
+    """B's results in A's order: by name where both have the same names, else as they come, which is noted."""
+    names_a, names_b = [name for name, _ in returned_a], [name for name, _ in returned_b]
+    if set(names_a) == set(names_b) and len(set(names_b)) == len(names_b):
+        values = dict(returned_b)
+        return [(name, values[name]) for name in names_a], []
+    if len(names_a) < 2 or not any(has_key(name) for name in names_a + names_b):
+        return returned_b, []
+    pairs = ", ".join(f"{x} with {y}" for x, y in zip(names_a, names_b))
+    return returned_b, [f"the outputs have other names on the two sides and are compared by position: {pairs}"]
 
 
 def pair_names(names_a: Sequence[str], names_b: Sequence[str]) -> dict[str, str]:

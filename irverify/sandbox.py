@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 GRACE_SECONDS = 0.2
+WORKER = "IRVERIFY_WORKER"  # set in the environment of workers: a file that compares itself must not start more
 _TAIL_LINES = 12
 
 
@@ -100,6 +101,7 @@ def _environment(directory: Path) -> dict[str, str]:
         "GEMS_VENDOR": "nvidia",
         "FLAGGEMS_DB_URL": f"sqlite:///{directory}/flaggems.db",
         "PYTHONUNBUFFERED": "1",
+        WORKER: "1",
         "PYTHONSAFEPATH": "1",  # the current directory is the user's: it must not shadow our modules
     }
     return os.environ | settings

@@ -16,6 +16,7 @@ import numpy as np
 
 from lowering.capture.jax_pallas import instrumented_pallas
 from lowering.capture.jax_trace import ArraySpec, JaxTrace
+from lowering.capture.output_names import output_name
 from lowering.errors import Unsupported, UsageError
 
 
@@ -109,10 +110,20 @@ def _forward(flat: _Arguments, host: Callable[..., Any]) -> Traced:
 
 
 def _output_names(out: Any) -> list[str]:
-    """'out' plus the leaf's number: out0, out1, ... in pytree order."""
+    """Names of the leaves in pytree order (output_names)."""
     import jax
 
-    return [f"out{i}" for i in range(len(jax.tree_util.tree_leaves(out)))]
+    paths = [path for path, _ in jax.tree_util.tree_leaves_with_path(out)]
+    return [output_name(i, [_key(k) for k in path]) for i, path in enumerate(paths)]
+
+
+def _key(entry: Any) -> str | int:
+    """What a path entry holds: a place in a sequence, or a word."""
+    import jax
+
+    if isinstance(entry, jax.tree_util.SequenceKey):
+        return entry.idx
+    return str(getattr(entry, "key", getattr(entry, "name", entry)))
 
 
 def _backward(flat: _Arguments, host: Callable[..., Any]) -> Traced:
@@ -123,7 +134,8 @@ def _backward(flat: _Arguments, host: Callable[..., Any]) -> Traced:
         raise UsageError("--backward needs a float input; none of the arrays is one")
     out = jax.eval_shape(host, *(a for _, a in flat.arrays))
     shapes, tree = jax.tree_util.tree_flatten(out)
-    seeds = [(f"cotangent:out{i}", np.zeros(s.shape, s.dtype)) for i, s in enumerate(shapes) if _is_float(s.dtype)]
+    named = zip(_output_names(out), shapes, strict=True)
+    seeds = [(f"cotangent:{name}", np.zeros(s.shape, s.dtype)) for name, s in named if _is_float(s.dtype)]
     n = len(flat.arrays)
 
     def gradients(*values: Any) -> Any:

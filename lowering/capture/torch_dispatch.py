@@ -143,11 +143,11 @@ class Dispatcher:
         return tree_map(lambda leaf: _wrap(leaf, wrappers, claim), result)
 
     def _refuse_mixed_devices(self, func: Any, args: Any, kwargs: Any) -> None:
+        if any(type(tensor) is torch.Tensor and tensor.is_meta for tensor in tree_iter((args, kwargs))):
+            raise Unsupported(f"{policy.packet_name(func)} of a tensor without data", self.span())
         if policy.packet_name(func) in _MAY_MIX_DEVICES:
             return
         tensors = [leaf for leaf in tree_iter((args, kwargs)) if isinstance(leaf, torch.Tensor) and leaf.dim() > 0]
-        if any(type(tensor) is torch.Tensor and tensor.is_meta for tensor in tree_iter((args, kwargs))):
-            raise Unsupported(f"{policy.packet_name(func)} of a tensor without data", self.span())
         if len({tensor.device.type for tensor in tensors}) > 1:
             raise MixedDevices(policy.packet_name(func))
 

@@ -5,6 +5,7 @@ Takes calls of torch functions; gives their results.  Must not know about traces
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import torch
@@ -18,8 +19,14 @@ _META = torch.device("meta")
 # With device='meta' these would drop the data they are given: they build on the CPU and then move.
 _DATA_CONSTRUCTORS = {torch.tensor, torch.as_tensor, torch.asarray, torch.Tensor.new_tensor}
 _LEFT_ALONE = {torch.device}
+# C++ turns Python sequences among indices into tensors of the same device as the indexed one: on meta, without data.
+_INDEXING = {torch.Tensor.__getitem__, torch.Tensor.__setitem__}
 _INDEX_IS_DEVICE = {torch.Tensor.to, torch.nn.Module.to}
 _READS = {torch.Tensor.numpy: "numpy()", torch.Tensor.tolist: "tolist()", torch.Tensor.__array__: "numpy()"}
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    _NESTED_IS_TUPLE = torch.zeros(2, 2)[[[0, 1], [0, 1]]].dim() == 1
 
 
 def _is_cuda(value: Any) -> bool:
@@ -30,6 +37,28 @@ def _is_cuda(value: Any) -> bool:
 
 def _meta(value: Any) -> Any:
     return _META if _is_cuda(value) else value
+
+
+def _indices(index: Any, indexed: torch.Tensor) -> Any:
+    """An index whose sequences are tensors, where ``indexed`` has no data that C++ could put them beside."""
+    if not isinstance(indexed, VirtualTensor):
+        return index
+    if isinstance(index, tuple) or (isinstance(index, list) and _is_tuple(index)):
+        return tuple(_index(item) for item in index)
+    return _index(index)
+
+
+def _index(item: Any) -> Any:
+    if isinstance(item, list | tuple | range):
+        return torch.tensor(item if len(item) else torch.empty(0, dtype=torch.int64), device="cpu")
+    return torch.tensor(item, device="cpu") if isinstance(item, bool) else item
+
+
+def _is_tuple(index: list[Any]) -> bool:
+    """Whether torch reads a list as it reads a tuple: one of slices, None and the like; of lists in old versions."""
+    if any(item is None or item is ... or isinstance(item, slice | torch.Tensor) for item in index):
+        return True
+    return any(isinstance(item, list | tuple | range) for item in index) and _NESTED_IS_TUPLE
 
 
 class FunctionMode(TorchFunctionMode):
@@ -59,6 +88,8 @@ class FunctionMode(TorchFunctionMode):
         kwargs = self._with_default_device(func, kwargs)
         if func in _DATA_CONSTRUCTORS:
             return self._construct(func, args, kwargs)
+        if func in _INDEXING:
+            args = (args[0], _indices(args[1], args[0]), *args[2:])
         return func(*self._positional(func, args), **_on_meta(kwargs))
 
     def _positional(self, func: Any, args: Any) -> tuple[Any, ...]:

@@ -6,37 +6,65 @@ Takes a finished run; gives the outputs of the trace.  Must not know how the fun
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
+import enum
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import torch
 
+from lowering.capture.output_names import output_name
 from lowering.capture.recorder import Recorder, references
 from lowering.capture.torch_arrays import tensor_of, unobserved
 from lowering.capture.torch_inputs import InputPlacer
 from lowering.capture.torch_tensor import VirtualTensor
 from lowering.capture.trace import AtenCall, Launch, PointerArg
+from lowering.errors import Unsupported
+
+_NUMBERS = (torch.Tensor, bool, int, float, complex, np.ndarray, np.generic)
+#: Results that are no numbers: they are not compared, and a note says so.
+_WORDS = (str, bytes, torch.dtype, torch.device, torch.memory_format, torch.layout, enum.Enum)
 
 
-def flatten(value: Any) -> Iterator[Any]:
-    """The arrays and numbers inside a returned value, in order."""
-    if isinstance(value, torch.Tensor | bool | int | float | complex | np.ndarray | np.generic):
-        yield value
+def flatten(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+    """(path, leaf) of the arrays, numbers and words inside a returned value, in order; None is no leaf.
+
+    Raises Unsupported for an object that nothing is known of: what it holds would go unseen.
+    """
+    if value is None:
+        return
+    if isinstance(value, (*_NUMBERS, *_WORDS)):
+        yield path, value
+        return
+    for key, item in _items(value):
+        yield from flatten(item, (*path, key))
+
+
+def _items(value: Any) -> Iterator[tuple[str | int, Any]]:
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        yield from zip(value._fields, value)  # pyright: ignore[reportAttributeAccessIssue]
     elif isinstance(value, tuple | list):
-        for item in value:
-            yield from flatten(item)
-    elif isinstance(value, dict):
-        yield from flatten(list(value.values()))
+        yield from enumerate(value)
+    elif isinstance(value, Mapping):
+        yield from ((str(key), item) for key, item in value.items())
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):
-        yield from flatten([getattr(value, field.name) for field in dataclasses.fields(value)])
+        yield from ((field.name, getattr(value, field.name)) for field in dataclasses.fields(value))
+    else:
+        kind = f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
+        hint = "return tensors, numbers, or tuples, lists, dicts, named tuples or dataclasses of them"
+        raise Unsupported(f"a result of type {kind}", hint=hint)
 
 
 def enter_outputs(recorder: Recorder, result: Any) -> dict[str, torch.Tensor]:
-    """Names the returned arrays out0, out1, ...; numbers become constants."""
+    """Names the returned arrays (output_names); numbers become constants, words are noted."""
     outputs: dict[str, torch.Tensor] = {}
-    for index, value in enumerate(flatten(result)):
-        name = f"out{index}"
+    leaves = list(flatten(result))
+    arrays = [(path, value) for path, value in leaves if not isinstance(value, _WORDS)]
+    for path, value in leaves:
+        if isinstance(value, _WORDS):
+            recorder.note(f"a result is not compared, being no number: {'.'.join(map(str, path))} {value!r}")
+    for index, (path, value) in enumerate(arrays):
+        name = output_name(index, path)
         if isinstance(value, torch.Tensor):
             outputs[name] = value
             note_alias(recorder, name, _inner(value))
