@@ -10,7 +10,7 @@ from lowering.frontends.aten.context import Context
 from lowering.frontends.aten.dtypes import opmath
 from lowering.frontends.aten.registry import aten
 from lowering.ir.program import Value
-from lowering.ir.types import BOOL, DTYPES
+from lowering.ir.types import BOOL, DTYPES, F64
 
 
 @aten("add")
@@ -21,7 +21,7 @@ def add(ctx: Context, self: Any, other: Any, alpha: Any = 1) -> Value:
 @aten("sub", "subtract")
 def sub(ctx: Context, self: Any, other: Any, alpha: Any = 1) -> Value:
     if alpha == 1:
-        return ctx.builder("sub", *ctx.operands(self, other))
+        return ctx.builder("sub", *ctx.operands(self, other, scalars=_addend(ctx)))
     return _add_scaled(ctx, self, other, -alpha)
 
 
@@ -30,15 +30,24 @@ def rsub(ctx: Context, self: Any, other: Any, alpha: Any = 1) -> Value:
     return sub(ctx, other, self, alpha)
 
 
+def _addend(ctx: Context) -> str:
+    """A Python number that is added: the CPU rounds it to the tensor's dtype first (not so one that multiplies).
+
+    So it does with alpha, but for the last few elements that fill no vector: what they do is not modelled.
+    """
+    return "opmath" if ctx.cuda else "common"
+
+
 def _add_scaled(ctx: Context, self: Any, other: Any, alpha: Any) -> Value:
     """self + alpha * other: one fma, as nvcc contracts it and the CPU's vector code spells it."""
-    a, b = ctx.operands(self, other)
+    a, b = ctx.operands(self, other, scalars=_addend(ctx))
     if a.type.dtype is BOOL:
         return ctx.builder("or", a, b)
     if alpha == 1:
         return ctx.builder("add", a, b)
-    factor = ctx.builder.like(alpha, b)
+    factor = ctx.value(alpha, b.type.dtype, b.type.shape)
     if a.type.dtype.is_float:
+        factor = factor if ctx.cuda else ctx.builder.cast(ctx.cast(factor, ctx.result_type(self, other)), b.type.dtype)
         return ctx.builder("fma", b, factor, a)
     return ctx.builder("add", a, ctx.builder("mul", b, factor))
 
@@ -150,32 +159,46 @@ def clamp_max(ctx: Context, self: Any, max: Any) -> Value:
     return clamp(ctx, self, None, max)
 
 
+def _factor(ctx: Context, value: Any, x: Value) -> Value | None:
+    """``value`` as a constant, or None where it is 1 and thus changes nothing."""
+    return None if value == 1 else ctx.builder.like(value, x)
+
+
 @aten("lerp")
 def lerp(ctx: Context, self: Any, end: Any, weight: Any) -> Value:
-    """From the nearer end, so that both ends are hit exactly."""
+    """From the nearer end, so that both ends are hit exactly; one fma each, on the CPU and by nvcc."""
     a, e, w = ctx.operands(self, end, weight)
     build = ctx.builder
     span = build("sub", e, a)
     near_start = build("fma", w, span, a)
     rest = build("sub", build.like(1.0, w), w)
-    near_end = build("sub", e, build("mul", span, rest))
+    near_end = build("fma", build("neg", span), rest, e)
     return build("select", build.cmp("lt", build("abs", w), build.like(0.5, w)), near_start, near_end)
 
 
 @aten("addcmul")
 def addcmul(ctx: Context, self: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> Value:
+    """One fma: of the product by tensor2 on the CPU, of the product by ``value`` on CUDA (DeviceAddCmulCdiv.cuh)."""
     a, x, y = ctx.operands(self, tensor1, tensor2)
-    build = ctx.builder
-    x = x if value == 1 else build("mul", x, build.like(value, x))
-    return build("add", a, build("mul", x, y))
+    build, factor = ctx.builder, _factor(ctx, value, x)
+    if not x.type.dtype.is_float:
+        product = build("mul", x, y)
+        return build("add", a, product if factor is None else build("mul", product, factor))
+    if factor is None:
+        return build("fma", x, y, a)
+    if ctx.cuda:
+        return build("fma", factor, build("mul", x, y), a)
+    return build("fma", build("mul", x, factor), y, a)
 
 
 @aten("addcdiv")
 def addcdiv(ctx: Context, self: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> Value:
+    """The CPU scales the dividend; CUDA scales the quotient, in one fma with the sum (DeviceAddCmulCdiv.cuh)."""
     a, x, y = ctx.operands(self, tensor1, tensor2)
-    build = ctx.builder
-    x = x if value == 1 else build("mul", x, build.like(value, x))
-    return build("add", a, build("div", x, y))
+    build, factor = ctx.builder, _factor(ctx, value, x)
+    if factor is not None and ctx.cuda:
+        return build("fma", factor, build("div", x, y), a)
+    return build("add", a, build("div", x if factor is None else build("mul", x, factor), y))
 
 
 @aten("atan2", "arctan2")
@@ -185,9 +208,27 @@ def atan2(ctx: Context, self: Any, other: Any) -> Value:
 
 @aten("hypot")
 def hypot(ctx: Context, self: Any, other: Any) -> Value:
-    a, b = _floats(ctx, self, other)
-    square = lambda x: ctx.builder("mul", x, x)  # noqa: E731
-    return ctx.composites.fn("sqrt", ctx.builder("add", square(a), square(b)))
+    """Without overflow: in f64 where that is wider, else scaled by the larger side.  An infinity wins over a NaN."""
+    a, b = (ctx.builder("abs", x) for x in _floats(ctx, self, other))
+    length = _scaled_length(ctx, a, b) if a.type.dtype is F64 else _wide_length(ctx, a, b)
+    build, infinity = ctx.builder, ctx.builder.like(math.inf, a)
+    infinite = build("or", build.cmp("eq", a, infinity), build.cmp("eq", b, infinity))
+    return build("select", infinite, infinity, length)
+
+
+def _wide_length(ctx: Context, a: Value, b: Value) -> Value:
+    build, dt = ctx.builder, a.type.dtype
+    squares = [build("mul", x, x) for x in (build.cast(a, F64), build.cast(b, F64))]
+    return build.cast(ctx.composites.fn("sqrt", build("add", *squares)), dt)
+
+
+def _scaled_length(ctx: Context, a: Value, b: Value) -> Value:
+    build, kit = ctx.builder, ctx.composites
+    top, low = build("max", a, b), build("min", a, b)
+    zero = build.like(0.0, top)
+    empty = build.cmp("eq", top, zero)
+    ratio = build("div", low, build("select", empty, build.like(1.0, top), top))
+    return build("mul", top, kit.fn("sqrt", kit.plus(build("mul", ratio, ratio), 1.0)))
 
 
 @aten("copysign")
@@ -223,11 +264,13 @@ def xlogy(ctx: Context, self: Any, other: Any) -> Value:
 
 @aten("logaddexp")
 def logaddexp(ctx: Context, self: Any, other: Any) -> Value:
+    """Equal infinities are their own result: their difference is NaN."""
     a, b = ctx.operands(self, other)
     build, kit = ctx.builder, ctx.composites
     top = build("max", a, b)
     gap = build("neg", build("abs", build("sub", a, b)))
-    return build("add", top, kit.fn("log1p", kit.exp(gap)))
+    same = build("and", build.cmp("eq", a, b), build.cmp("eq", build("abs", a), build.like(math.inf, a)))
+    return build("select", same, a, build("add", top, kit.fn("log1p", kit.exp(gap))))
 
 
 def _floats(ctx: Context, *args: Any) -> list[Value]:

@@ -129,12 +129,20 @@ class Context:
         return tuple(next((n for n in column if n != 1), 1) for column in zip(*padded))
 
     def cast(self, x: Value, to: DType) -> Value:
-        """As C++ converts: to f16 and bf16 by way of f32, from floats to u8 by way of i64."""
+        """As C++ converts: to narrow floats by way of f32 (c10), from floats to u8 by way of i64.
+
+        float8_e4m3fn saturates, infinities too (c10/util/Float8_e4m3fn.h as of torch 2.13, CPU and CUDA alike; before,
+        overflow was NaN).
+        """
         source, b = x.type.dtype, self.builder
+        if source is not to and DTYPES["f8e8m0fnu"] in (source, to):
+            raise self.unsupported("values of this dtype are only moved, not converted", " with dtype float8_e8m0fnu")
         if to.is_float and to.bits < 32 and ((source.is_integer and source is not BOOL) or source.bits == 64):
             x = b.cast(x, F32)
         if source.is_float and to.kind == "uint" and to.bits < 64:
             x = b.cast(x, I64)
+        if to is DTYPES["f8e4m3fn"] and x.type.dtype.is_float:
+            return b.cast(x, to, saturate=True)
         return b.cast(x, to)
 
     # -- small spelling ------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ from lowering.frontends.aten.context import Context
 from lowering.frontends.aten.copies import narrow
 from lowering.frontends.aten.registry import aten
 from lowering.ir.program import Value
-from lowering.ir.types import BOOL, I8, I64
+from lowering.ir.types import BOOL, I8, I64, DType
 
 
 def take(ctx: Context, x: Value, axis: int, index: Value) -> Value:
@@ -175,7 +176,18 @@ def _order(ctx: Context, atomic: bool) -> str:
 # -- scatter ----------------------------------------------------------------------------------------------------------
 
 _REDUCTIONS = {"add": "add", "sum": "add", "multiply": "mul", "prod": "mul", "amax": "max", "amin": "min"}
-_IDENTITY = {"add": 0.0, "mul": 1.0, "max": float("-inf"), "min": float("inf")}
+
+
+def _identity(combine: str, dt: DType) -> bool | int | float:
+    """What ``combine`` leaves any value of the dtype unchanged with."""
+    if combine in ("add", "mul"):
+        return int(combine == "mul")
+    if dt is BOOL:
+        return combine == "min"
+    if dt.is_float:
+        return -math.inf if combine == "max" else math.inf
+    limits = np.iinfo(dt.numpy)
+    return int(limits.min if combine == "max" else limits.max)
 
 
 def _scatter(ctx: Context, base: Value, dim: int, index: Value, src: Any, combine: str) -> Value:
@@ -197,7 +209,7 @@ def scatter(ctx: Context, self: Any, dim: int, index: Any, src: Any = None, redu
         raise ctx.unsupported("sum, prod, amax or amin", f" with reduce={reduce!r}")
     base, at = ctx.value(self), ctx.value(index, I64)
     if not include_self:
-        base = _scatter(ctx, base, dim, at, _IDENTITY[combine], "set")
+        base = _scatter(ctx, base, dim, at, _identity(combine, base.type.dtype), "set")
     return _scatter(ctx, base, dim, at, value if src is None else src, combine)
 
 

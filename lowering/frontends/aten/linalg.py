@@ -51,9 +51,20 @@ def _combined(ctx: Context, product: Value, self: Any, beta: Any, alpha: Any) ->
     return b("add", product, bias)
 
 
-@aten("addmm", "baddbmm", "_addmm_activation")
+@aten("addmm", "baddbmm")
 def addmm(ctx: Context, self: Any, mat1: Any, mat2: Any, beta: Any = 1, alpha: Any = 1) -> Value:
     return _combined(ctx, dot(ctx, ctx.value(mat1), ctx.value(mat2)), self, beta, alpha)
+
+
+@aten("_addmm_activation")
+def addmm_activation(ctx: Context, self: Any, mat1: Any, mat2: Any, beta: Any = 1, alpha: Any = 1,
+                     use_gelu: bool = False) -> Value:  # fmt: skip
+    """relu, or gelu: by erf on the CPU, after the sum was rounded; by tanh on CUDA, in the product's epilogue."""
+    b, x = ctx.builder, addmm(ctx, self, mat1, mat2, beta, alpha)
+    x = x if ctx.cuda else b.cast(b.cast(x, ctx.out.dtype), x.type.dtype)
+    if not use_gelu:
+        return b("max", x, b.like(0.0, x))
+    return ctx.composites.gelu_tanh(x) if ctx.cuda else ctx.composites.gelu_erf(x)
 
 
 @aten("addbmm")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -42,11 +43,13 @@ def cumprod(ctx: Context, self: Any, dim: int) -> Value:
 
 @aten("logcumsumexp")
 def logcumsumexp(ctx: Context, self: Any, dim: int) -> Value:
+    """As logaddexp, equal infinities are their own sum."""
     x, b, kit = _line(ctx, ctx.compute(self)), ctx.builder, ctx.composites
 
     def fold(acc: Value, new: Value) -> list[Value]:
         gap = b("neg", b("abs", b("sub", acc, new)))
-        return [b("add", b("max", acc, new), kit.fn("log1p", kit.exp(gap)))]
+        same = b("and", b.cmp("eq", acc, new), b.cmp("eq", b("abs", acc), b.like(math.inf, acc)))
+        return [b("select", same, acc, b("add", b("max", acc, new), kit.fn("log1p", kit.exp(gap))))]
 
     region = b.region([TensorType(x.type.dtype)] * 2, fold)
     op = b.op("scan", [x], [region], axis=ctx.axis(dim, x.type.rank), combine="region", impl="torch")
@@ -100,8 +103,9 @@ def argsort(ctx: Context, self: Any, dim: int = -1, descending: bool = False, st
 def topk(ctx: Context, self: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Sequence[Value]:
     x = _line(ctx, ctx.value(self))
     axis = ctx.axis(dim, x.type.rank)
-    pair = sorted_pair(ctx, x, axis, largest, stable=False)
-    return [ctx.builder.reshape(narrow(ctx, v, axis, 0, k), ctx.out.shape) for v in pair]
+    pair = [narrow(ctx, v, axis, 0, k) for v in sorted_pair(ctx, x, axis, largest, stable=False)]
+    pair = pair if sorted else [ctx.builder("reorder", v) for v in pair]
+    return [ctx.builder.reshape(v, ctx.out.shape) for v in pair]
 
 
 @aten("kthvalue")
@@ -131,7 +135,7 @@ def median(ctx: Context, self: Any, dim: int | None = None, keepdim: bool = Fals
 @aten("searchsorted")
 def searchsorted(ctx: Context, sorted_sequence: Any, self: Any, out_int32: bool = False, right: bool = False,
                  side: str | None = None, sorter: Any = None) -> Value:  # fmt: skip
-    """The number of boundaries before (side 'right': not after) each value."""
+    """The number of boundaries before (side 'right': not after) each value; all of them are before a NaN."""
     if sorter is not None:
         raise ctx.unsupported("a sequence that is sorted already", " with a sorter")
     bounds, x = ctx.operands_apart(sorted_sequence, self)
@@ -149,7 +153,9 @@ def _rank(ctx: Context, bounds: Value, x: Value, right: bool) -> Value:
     shape = (*x.type.shape, n)
     lead = bounds.type.rank - 1
     wide = b.broadcast(bounds, shape, (*range(lead), x.type.rank))
-    before = b.cmp("le" if right else "lt", wide, b.broadcast(x, shape, range(x.type.rank)))
+    value = b.broadcast(x, shape, range(x.type.rank))
+    before = b.cmp("le" if right else "lt", wide, value)
+    before = b("or", before, b.is_nan(value)) if x.type.dtype.is_float else before
     return total(ctx, b.cast(before, I64), x.type.rank)
 
 
@@ -173,24 +179,38 @@ def masked_select(ctx: Context, self: Any, mask: Any) -> Value:
     return ctx.builder("gather", ctx.value(self, shape=shape), *positions)
 
 
-@aten("_unique", "_unique2", "unique_consecutive")
-def unique(ctx: Context, self: Any, *flags: Any, return_inverse: bool = True, return_counts: bool = True,
-           sorted: bool = True) -> Sequence[Value]:  # fmt: skip
-    """(values, inverse, counts) of the flattened tensor; ``flags`` say which are wanted, which the outputs tell too."""
-    b, x = ctx.builder, ctx.value(self)
-    if "consecutive" in ctx.call.op and len(flags) > 2 and flags[2] is not None:
+@aten("_unique", "_unique2")
+def unique(ctx: Context, self: Any, sorted: bool = True, return_inverse: bool = False,
+           return_counts: bool = False) -> Sequence[Value]:  # fmt: skip
+    """(values, inverse, counts) of the flattened tensor, in an order that is open unless it is asked for."""
+    x = ctx.value(self)
+    flat, order = sorted_pair(ctx, ctx.builder.reshape(x, (x.type.size,)), 0, False, stable=True)
+    results = _runs(ctx, flat, order, x.type.shape)
+    return results if sorted else [ctx.builder("reorder", v) for v in results]
+
+
+@aten("unique_consecutive")
+def unique_consecutive(ctx: Context, self: Any, return_inverse: bool = False, return_counts: bool = False,
+                       dim: int | None = None) -> Sequence[Value]:  # fmt: skip
+    if dim is not None:
         raise ctx.unsupported("unique_consecutive of the flattened tensor", " with dim")
-    flat, n = b.reshape(x, (x.type.size,)), x.type.size
-    order = b.index((n,), 0)
-    if "consecutive" not in ctx.call.op:
-        flat, order = sorted_pair(ctx, flat, 0, False, stable=True)
-    first = _starts(ctx, flat)
+    x = ctx.value(self)
+    n = x.type.size
+    return _runs(ctx, ctx.builder.reshape(x, (n,)), ctx.builder.index((n,), 0), x.type.shape)
+
+
+def _runs(ctx: Context, line: Value, origins: Value, shape: Sequence[int]) -> list[Value]:
+    """Of each run of equal elements the value and the length; of each element, by origin, the number of its run."""
+    b, n = ctx.builder, line.type.size
+    first = _starts(ctx, line)
     starts = nonzero_positions(ctx, first, ctx.out.size)[0]
     rank = b("scan", b.cast(first, I64), axis=0, combine="add")
-    inverse = b("scatter", b.constant(0, I64, (n,)), b("sub", rank, b.like(1, rank)), order)
+    inverse = b("scatter", b.constant(0, I64, (n,)), b("sub", rank, b.like(1, rank)), origins)
     ends = b("concat", narrow(ctx, starts, 0, 1, ctx.out.size), b.constant(n, I64, (1,)), axis=0)
-    everything = [b("gather", flat, starts), b.reshape(inverse, x.type.shape), b("sub", ends, starts)]
-    return [v for v, ref in zip(everything, ctx.call.outputs) if ref is not None]
+    everything = [b("gather", line, starts), b.reshape(inverse, shape), b("sub", ends, starts)]
+    none = b.constant(0, I64, (0,))  # of what was not asked for
+    results = [v if ref.shape != (0,) else none for v, ref in zip(everything[1:], ctx.outputs[1:], strict=False)]
+    return [everything[0], *results]
 
 
 def _starts(ctx: Context, line: Value) -> Value:

@@ -44,7 +44,7 @@ def _pooled(ctx: Context, x: Value, window: Window, low: Sequence[int], filler: 
 @aten("max_pool2d_with_indices", "max_pool3d_with_indices")
 def max_pool(ctx: Context, self: Any, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1,
              ceil_mode: bool = False) -> Sequence[Value]:  # fmt: skip
-    """The maximum and its flat position in the input's plane; the first one wins, and so does a NaN."""
+    """The maximum and its flat position in the input's plane: of the first one, or of the last NaN."""
     rank = 3 if "3d" in ctx.call.op else 2
     x, low = _batched(ctx, ctx.value(self), rank), spread(padding, rank)
     window = _window(kernel_size, stride, dilation, rank)
@@ -52,9 +52,14 @@ def max_pool(ctx: Context, self: Any, kernel_size: Any, stride: Any = (), paddin
     where = b.reshape(b.index((math.prod(plane),), 0), plane)
     lowest = -math.inf if x.type.dtype.is_float else int(np.iinfo(x.type.dtype.numpy).min)
     values = _pooled(ctx, x, window, low, lowest)
-    indices = b.broadcast(_pooled(ctx, where, window, low, -1), values.type.shape)
+    outside = math.prod(plane)  # padding loses against every position
+    indices = b.broadcast(_pooled(ctx, where, window, low, outside), values.type.shape)
     op = b.op("reduce", [values, indices], axis=2, combine="argmax", order="unordered", impl="torch")
-    return [b.reshape(v, t.shape) for v, t in zip(op.results, ctx.out_types, strict=True)]
+    top, at = op.results
+    if x.type.dtype.is_float:
+        last = ctx.composites.reduce("max", b("select", b.is_nan(values), indices, b.like(-1, indices)), 2)
+        at = b("select", b.is_nan(top), last, at)
+    return [b.reshape(v, t.shape) for v, t in zip((top, at), ctx.out_types, strict=True)]
 
 
 @aten("max_pool2d_with_indices_backward", "max_pool3d_with_indices_backward")

@@ -99,9 +99,10 @@ def bernoulli(ctx: Context, self: Any, p: Any = None) -> Value:
 
 
 @aten("native_dropout")
-def native_dropout(ctx: Context, input: Any, p: float, train: bool | None = True) -> Sequence[Value]:
+def native_dropout(ctx: Context, input: Any, p: float, train: bool | None = None) -> Sequence[Value]:
+    """``train`` None means True."""
     b, x = ctx.builder, ctx.compute(input)
-    if not train:
+    if train is False:
         return x, b.true(x.type.shape)
     draw = _draw(ctx, "uniform", F32, x.type.shape)
     kept = b.cmp("lt", draw, b.like(1 - p, draw))
