@@ -7,6 +7,7 @@ so that --help stays under 0.3 s.
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -156,13 +157,21 @@ def _options(a: str, b: str, debug: bool, given: dict[str, Any]) -> CompareOptio
 
 def _guarded(action: Callable[[], int], debug: bool, json_file: str | None = None) -> None:
     """Runs a command; whatever goes wrong ends in one message and the right exit code."""
+    before = signal.signal(signal.SIGTERM, _terminated)
     try:
         code = action()
     except (IrverifyError, KeyboardInterrupt, BrokenPipeError) as error:
         code = _failed(error, debug, json_file)
     except Exception as error:
         code = _failed(_unexpected(error), debug, json_file)
+    finally:
+        signal.signal(signal.SIGTERM, before)
     sys.exit(code)
+
+
+def _terminated(*_: object) -> None:
+    """SIGTERM ends a command as ^C does: workers are stopped, their directory is removed."""
+    raise KeyboardInterrupt
 
 
 def _unexpected(error: Exception) -> InternalError:

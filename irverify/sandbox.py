@@ -76,7 +76,8 @@ def _signal_in_words(number: int) -> str:
 def start(name: str, job: dict[str, Any], directory: Path, timeout: float, memory: int) -> Child:
     """Starts ``python -m irverify.worker`` on a job; the limits are set inside the child before anything else runs."""
     job_file = directory / f"{name}.job.json"
-    job_file.write_text(json.dumps(job | {"memory": memory, "cpu_seconds": int(timeout * 4) + 10}))
+    limits = {"memory": memory, "cpu_seconds": int(timeout * 4) + 10, "parent": os.getpid()}
+    job_file.write_text(json.dumps(job | limits))
     log = (directory / f"{name}.log").open("wb")
     with log:
         process = subprocess.Popen(

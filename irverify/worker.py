@@ -10,7 +10,10 @@ import contextlib
 import json
 import os
 import resource
+import signal
 import sys
+import threading
+import time
 from pathlib import Path
 
 
@@ -23,9 +26,21 @@ def limit(memory: int, cpu_seconds: int) -> None:
             resource.setrlimit(kind, (ceiling, hard))
 
 
+def end_with(parent: int) -> None:
+    """Ends this process and what it started once its parent is gone: nobody would stop a loop that never ends."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        os.killpg(0, signal.SIGKILL)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
 def main(job_file: str) -> int:
     fields = json.loads(Path(job_file).read_text())
     limit(fields.pop("memory"), fields.pop("cpu_seconds"))
+    end_with(fields.pop("parent"))
     from irverify.exchange import Exchange  # only now: numpy is under the limits as well
     from irverify.failures import describe
     from irverify.job import Job

@@ -219,6 +219,10 @@ def _descriptor(sink: LaunchSink, name: str, signature: str, value: Any) -> Iter
         if hasattr(value, "round_f32_to_tf32"):
             yield KernelArg(f"{name}.round_to_tf32", "i1", bool(value.round_f32_to_tf32))
     else:
+        for option, usual in (("padding", "zero"), ("round_f32_to_tf32", False)):
+            if getattr(value, option, usual) != usual:
+                construct = f"TensorDescriptor({option}={getattr(value, option)!r}) on {sink.gpu.target}"
+                raise Unsupported(construct, sink.span(), "try --target sm_80: there the kernel itself does it")
         yield KernelArg(name, signature, sink.pointer(value.base))
     yield from (KernelArg(f"{name}.shape{i}", "i32", shape[i]) for i in range(rank))
     yield from (KernelArg(f"{name}.stride{i}", "i64", strides[i]) for i in range(rank))

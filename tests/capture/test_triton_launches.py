@@ -8,7 +8,7 @@ import torch
 
 from lowering.capture.torch_host import torch_session
 from lowering.capture.trace import AtenCall, Launch, PointerArg
-from lowering.errors import UsageError
+from lowering.errors import Unsupported, UsageError
 from tests.capture.conftest import SUBJECTS
 
 X = np.arange(40, dtype=np.float32)
@@ -178,3 +178,18 @@ def test_bfloat16_and_fp8_inputs(session, kernels):
     assert launches(trace)[0].args[0].signature == "*bf16"
     trace = session.capture(kernels.heuristic, [torch.zeros(16).to(torch.float8_e4m3fn)])
     assert launches(trace)[0].args[0].signature == "*fp8e4nv"
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90"])
+def test_the_padding_of_a_descriptor_is_seen_or_refused(target):
+    """Below sm_90 it is an argument of the kernel; from there on it is hidden in the descriptor."""
+    with torch_session(target) as session:
+        module = session.import_file(SUBJECTS / "kernels.py")
+        inputs = [np.zeros((8, 16), np.float32)]
+        if target == "sm_90":
+            with pytest.raises(Unsupported, match="padding='nan'"):
+                session.capture(lambda x: module.through_descriptors(x, padding="nan"), inputs)
+        else:
+            trace = session.capture(lambda x: module.through_descriptors(x, padding="nan"), inputs)
+            (launch,) = launches(trace)
+            assert [a.value for a in launch.args if a.name.endswith("nan_padding")] == [True, False]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -112,3 +113,35 @@ def test_root_is_not_needed_on_the_path(tmp_path: Path) -> None:
         [sys.executable, "-m", "irverify.cli", "explain", "real"], cwd=tmp_path, capture_output=True, text=True
     )
     assert run.returncode == 0, run.stderr
+
+
+SELF = """
+import numpy as np
+from irverify import compare
+
+def double(x):
+    import torch
+    return x + x
+
+def doubled(x):
+    return x * 2
+
+report = compare(double, doubled, inputs=["f32[3,5]"], shapes="given")
+print("verdict", report.verdict.level.value)
+after = 1
+"""
+
+
+def test_a_script_that_compares_its_own_functions(tmp_path: Path) -> None:
+    """Workers import the script up to the call; they do not compare again."""
+    script = tmp_path / "script.py"
+    script.write_text(SELF)
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120, cwd=tmp_path)
+    assert done.stdout == "verdict bitwise\n", done.stderr
+
+
+def test_a_command_started_by_a_worker_is_refused(write: Write) -> None:
+    file = write("a.py", GOOD)
+    command = [sys.executable, "-m", "irverify.cli", "compare", file, file, "--input", "f32[3]"]
+    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"IRVERIFY_WORKER": "1"})
+    assert done.returncode == 2 and "started by a file that irverify is comparing" in done.stderr

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -248,3 +252,34 @@ def test_witness_where_even_root_cannot_write(run: Run, write: Write) -> None:
     pair = write("a.py", GOOD), write("b.py", GOOD)
     result = run("compare", *pair, "--input", "f32[3,5]", "--save-witness", "/proc/witness")
     assert result.exit_code == 2 and "--save-witness /proc/witness" in result.stderr
+
+
+LOOP = "def double(x):\n    while True:\n        x = x\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_no_worker_outlives_the_command(write: Write, tmp_path: Path, number: signal.Signals) -> None:
+    """However the command ends: after SIGTERM nothing is left at all, after SIGKILL no process."""
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    command = [sys.executable, "-m", "irverify.cli", "compare", write("a.py", LOOP), write("b.py", LOOP),
+               "--input", "f32[3]"]  # fmt: skip
+    with subprocess.Popen(command, env=os.environ | {"TMPDIR": str(temporary)}, stderr=subprocess.DEVNULL) as process:
+        wait_for(lambda: len(workers(temporary)) == 2)
+        process.send_signal(number)
+        process.wait(20)
+    wait_for(lambda: not workers(temporary))
+    assert number is signal.SIGKILL or not list(temporary.iterdir())
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 20) -> None:
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+def workers(directory: Path) -> list[str]:
+    """Command lines of the workers that a job in the directory is given to."""
+    listing = subprocess.run(["ps", "-ewwo", "args"], capture_output=True, text=True, check=True).stdout
+    return [line for line in listing.splitlines() if "irverify.worker" in line and str(directory) in line]

@@ -103,12 +103,13 @@ def descriptor_kernel(source, target, M: tl.constexpr, N: tl.constexpr):
     target.store([0, 0], source.load([0, 0]))
 
 
-def through_descriptors(x):
+def through_descriptors(x, **options):
     from triton.tools.tensor_descriptor import TensorDescriptor
 
     y = torch.empty_like(x)
     block = [8, 16]
-    descriptor_kernel[(1,)](TensorDescriptor.from_tensor(x, block), TensorDescriptor.from_tensor(y, block), 8, 16)
+    source = TensorDescriptor.from_tensor(x, block, **options)
+    descriptor_kernel[(1,)](source, TensorDescriptor.from_tensor(y, block), 8, 16)
     return y
 
 
