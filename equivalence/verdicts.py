@@ -82,6 +82,9 @@ class SpecialValue:
     value_a: float | str
     value_b: float | str
     message: str = ""
+    index: tuple[int, ...] = ()
+    bound: float = 0.0
+    inputs: dict[str, Any] = field(default_factory=dict[str, Any], compare=False, repr=False)
 
 
 Views = dict[str, tuple[tuple[int, ...], int]]  # by input: its strides and its offset, in elements
@@ -91,7 +94,8 @@ Views = dict[str, tuple[tuple[int, ...], int]]  # by input: its strides and its 
 class LayoutResult:
     """The given values again, as views.  A side *strays* that gives something else than for contiguous arguments.
 
-    ``status``: 'agree', 'a strays', 'b strays', 'a and b stray', 'refused' (a side does not run; ``message`` says why).
+    ``status``: 'agree', 'a strays', 'b strays', 'a and b stray', 'refused' (a side raises; ``message`` says what),
+    'not run' (irverify cannot, so nothing is known).
     """
 
     layout: str
@@ -164,11 +168,15 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One guard on the verdict.  ``passed`` is None for a check that did not apply or did not finish."""
+    """One guard on the verdict.  ``passed`` is None for a check that was not run to its end; ``detail`` says why.
+
+    ``applies``: false where it has nothing to look at, so that nothing was left out.
+    """
 
     name: str
     passed: bool | None
     detail: str = ""
+    applies: bool = True
 
 
 @dataclass(slots=True)

@@ -17,7 +17,7 @@ import numpy as np
 from equivalence.evaluator.coverage import Coverage
 from equivalence.evaluator.lanes import Lanes
 from equivalence.verdicts import Severity
-from lowering.errors import Span, Unsupported
+from lowering.errors import IrverifyError, Span
 from lowering.ir.program import Op, Value
 
 
@@ -46,8 +46,14 @@ class Limits:
     stopped: Signal = field(default_factory=Signal)  # set to give up runs in progress
 
 
-class OutOfTime(Unsupported):
-    """A run went on past its deadline."""
+class OutOfTime(IrverifyError):
+    """A run went on past its deadline: nothing is known, which is no construct that is not modelled."""
+
+    exit_code = 3
+
+    def __init__(self, span: Span) -> None:
+        self.span = span
+        super().__init__(f"out of time at {span}: raise --timeout, or give smaller inputs")
 
 
 @dataclass(eq=False, slots=True)

@@ -7,9 +7,11 @@ Ops are looked up in HANDLERS (structure, memory, control ...: one file each bes
 
 from __future__ import annotations
 
+import hashlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -33,9 +35,11 @@ from equivalence.evaluator.lanes import (
     union,
 )
 from equivalence.evaluator.memory import Memory
+from equivalence.fields.mixing import key as mixing_key
 from equivalence.interpretations import ieee
-from equivalence.interpretations.base import Interpretation, Site
+from equivalence.interpretations.base import Interpretation, Site, tag
 from equivalence.interpretations.exact import lossless
+from equivalence.interpretations.hashed import Hashed
 from equivalence.verdicts import Severity
 from lowering.errors import UNKNOWN_SPAN, InternalError, Span
 from lowering.ir.ops import RECORDS
@@ -171,7 +175,7 @@ class Machine:
     def op(self, frame: Frame, op: Op) -> None:
         self.steps += 1
         if not self.steps & 63 and (time.monotonic() > self.limits.deadline or self.limits.stopped.is_set()):
-            raise OutOfTime("a run beyond the time limit", op.span, "raise --timeout, or give smaller inputs")
+            raise OutOfTime(op.span)
         if self.steps > self.limits.steps:
             raise InternalError(f"gave up after {self.limits.steps} evaluated operations at {op.span}")
         operands = [frame.values[v] for v in op.operands]
@@ -358,18 +362,28 @@ class Machine:
         self.beside(text, context, key)
         if span not in self.path_sites:
             self.path_sites.append(span)
-        outcome = hash(value.data.tobytes())
-        for name in ("exact", "reassociated"):
+        for interpretation in self._fingerprints():
+            name = interpretation.name
             if name in value.planes:
-                words = value.planes[name].tobytes()
-                self.path[name] = hash((self.path.get(name, 0), words, outcome))
+                self._follow(interpretation, value.full(value.planes[name]).tobytes(), value.data.tobytes())
 
     def beside(self, text: str, context: Sequence[Lanes], key: str = "") -> None:
         """What an outcome of data did not use joins the path condition too: equal paths must mean equal programs."""
-        for name in ("exact", "reassociated"):
-            parts = [_identity(lanes, name) for lanes in context]
-            if any(name in interpretation.planes for interpretation in self.interpretations):
-                self.path[name] = hash((self.path.get(name, 0), text, key if name == "exact" else "", *parts))
+        for interpretation in self._fingerprints():
+            name = interpretation.name
+            parts = [part for lanes in context for part in _identity(lanes, name)]
+            self._follow(interpretation, text.encode(), key.encode() if name == "exact" else b"", *parts)
+
+    def _fingerprints(self) -> Iterator[Hashed]:
+        return (i for i in self.interpretations if isinstance(i, Hashed))
+
+    def _follow(self, interpretation: Hashed, *parts: bytes) -> None:
+        """The path so far and ``parts`` become one number, keyed like the words themselves (64 bits of BLAKE2)."""
+        digest = hashlib.blake2b(digest_size=8, key=_path_key(interpretation.mixer.seed))
+        digest.update(self.path.get(interpretation.name, 0).to_bytes(8, "little"))
+        for part in parts:
+            digest.update(len(part).to_bytes(8, "little") + part)
+        self.path[interpretation.name] = int.from_bytes(digest.digest(), "little")
 
     def race(self, what: str, span: Span) -> None:
         """Two instances touch one element and at least one writes: any output may depend on who comes first."""
@@ -378,15 +392,20 @@ class Machine:
         self.followed |= self.freedoms.bit(kind, f"{what} {span}", what, span)
 
 
+@lru_cache
+def _path_key(seed: int) -> bytes:
+    return mixing_key(seed, tag("path condition"), "path").to_bytes(8, "little")
+
+
 def _is_choice(condition: Lanes, result: DType) -> bool:
     """Whether a select is decided by the run: integer inputs choose floats, but are not their own fingerprint."""
     return condition.taint == INDEX or (condition.taint == INTEGER_DATA and result.is_float)
 
 
-def _identity(lanes: Lanes, name: str) -> int:
-    """A number for all lanes: of their words, or of the integers themselves."""
+def _identity(lanes: Lanes, name: str) -> tuple[bytes, bytes]:
+    """What tells lanes from others: their shape, and their words or the integers themselves."""
     planes = lanes.planes or {}
-    return hash((lanes.shape, lanes.full(planes.get(name, lanes.data)).tobytes()))
+    return repr(lanes.shape).encode(), lanes.full(planes.get(name, lanes.data)).tobytes()
 
 
 def kernel_frame(

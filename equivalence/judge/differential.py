@@ -5,17 +5,20 @@ Takes a Judge in progress; adds tests, failures and a check to its evidence.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from equivalence.evaluator.frame import OutOfTime
 from equivalence.interpretations.real import constants_of
 from equivalence.judge import guards, inputs, magnitudes, scope, ties, undefined
-from equivalence.judge.compare import compare
+from equivalence.judge.compare import Comparison, compare
+from equivalence.judge.evidence import Failure
 from equivalence.judge.runs import Pair, PairRun
+from equivalence.judge.tally import Tally
 from equivalence.verdicts import Check
-from lowering.errors import Unsupported
 
 if TYPE_CHECKING:
     from equivalence.judge.judge import Judge
@@ -26,62 +29,114 @@ FEW_MORE = 1 << 14  # the same for shapes beside the smallest
 CHECK = "differential tests"
 
 
+@dataclass(frozen=True, slots=True)
+class Tested:
+    """One test: what its outputs show, and where they follow undefined values, before any of it is evidence."""
+
+    run: PairRun
+    seen: list[Comparison]
+    moved: dict[int, dict[str, Failure]]
+
+    @property
+    def on_path(self) -> bool:
+        return self.run.on_path
+
+
 def run(judge: Judge) -> None:
     """All derived inputs at the smallest set of shapes and where others reach more; says how many there were."""
+    tally, before, large = Tally(), _tests(judge), 0
     for number, pair in enumerate(judge.tested()):
-        if judge.late():
-            judge.checks.append(Check(CHECK, None, "stopped: out of time"))
-            return
         if pair.size > MOST_ELEMENTS:
-            judge.checks.append(Check(CHECK, None, "not run beyond the given inputs: they are too large"))
+            large += 1
             continue
-        _at(judge, pair, few=pair.size > (FEW_MORE if number else FEW_FROM))
-    count = judge.evidence[0].tests if judge.evidence else 0
+        _at(judge, pair, pair.size > (FEW_MORE if number else FEW_FROM), tally)
+    judge.checks.append(_check(judge, tally, before, large))
+
+
+def _tests(judge: Judge) -> int:
+    return judge.evidence[0].tests if judge.evidence else 0
+
+
+def _check(judge: Judge, tally: Tally, before: int, large: int) -> Check:
+    """Passed only where derived inputs were run, as far as there are any, and time did not end first."""
+    of = "" if tally.complete else f" of {before + tally.planned}"
     failed = any(evidence.witnessed for evidence in judge.evidence)
-    judge.checks.append(Check(CHECK, not failed, f"{count} inputs, values within both bounds"))
+    detail = f"{before + tally.ran}{of} inputs, values {'beyond' if failed else 'within'} both bounds"
+    why = [tally.missing()] if tally.missing() else []
+    why += [f"derived ones at {large} sets of shapes, too large for them"] if large else []
+    detail += f"; not run: {', '.join(why)}" if why else ""
+    unrun = tally.late or ((large or tally.planned) and not tally.ran)
+    return Check(CHECK, False if failed else None if unrun else True, detail)
 
 
-def _at(judge: Judge, pair: Pair, few: bool) -> None:
-    """The derived inputs of one set of shapes."""
-    makers = dict(list(inputs.SETS.items())[:FEW]) if few else inputs.SETS
-    for name, arrays in inputs.sets(pair.inputs, judge.options.seed, makers):
-        if judge.late():
-            return
-        done = _compared(judge, pair, name, arrays)
+def _at(judge: Judge, pair: Pair, few: bool, tally: Tally) -> None:
+    """The derived inputs of one set of shapes; once time is out they are only counted."""
+    for name in _named(pair, few):
+        tally.planned += 1
+        tally.late |= judge.late()
+        done = None
+        if not tally.late:
+            done = _compared(judge, pair, name, inputs.make(name, pair.inputs, judge.options.seed), tally)
         if done is not None and name == "zeros and ones":
             _guard(judge, guards.zero_one(pair, done))
-    for arrays in inputs.near(pair.inputs, constants(pair), judge.options.seed):
-        outside(judge, pair, inputs.NEAR, arrays)
     declared = scope.declared(judge.options.inputs, pair)
-    outside(judge, pair, inputs.OUTSIDE, inputs.outside(pair.inputs, judge.options.seed, declared))
-    if not judge.late():
+    for label, arrays in _outside(judge, pair, declared):
+        tally.planned += 1
+        tally.late |= judge.late()
+        _compared(judge, pair, label, arrays, tally, one_sided=False)
+    if tally.late:
+        tally.planned += len(magnitudes.of(pair))
+        return
+    try:
         for arrays in magnitudes.sets(pair, judge.runner, judge.options.seed, declared):
-            outside(judge, pair, magnitudes.LABEL, arrays)
+            tally.planned += 1
+            tally.late |= judge.late()
+            _compared(judge, pair, magnitudes.LABEL, arrays, tally, one_sided=False)
+    except OutOfTime:
+        tally.late, tally.planned = True, tally.planned + 1
+
+
+def _named(pair: Pair, few: bool) -> list[str]:
+    """The names of sets derived from the given values; nothing is derived where no input holds floats."""
+    if not any(inputs.is_float(x) for x in pair.inputs.values()):
+        return []
+    return list(inputs.SETS)[: FEW if few else None]
+
+
+def _outside(judge: Judge, pair: Pair, declared: frozenset[str]) -> Iterator[tuple[str, Mapping[str, np.ndarray]]]:
+    """Values that need not be in the functions' domain."""
+    for arrays in inputs.near(pair.inputs, constants(pair), judge.options.seed):
+        yield inputs.NEAR, arrays
+    beyond = inputs.outside(pair.inputs, judge.options.seed, declared)
+    if beyond is not None:
+        yield inputs.OUTSIDE, beyond
 
 
 def _compared(
-    judge: Judge, pair: Pair, label: str, arrays: Mapping[str, np.ndarray], one_sided: bool = True
+    judge: Judge, pair: Pair, label: str, arrays: Mapping[str, np.ndarray], tally: Tally, one_sided: bool = True
 ) -> PairRun | None:
     """One more test of every output; None where the inputs cannot be run, or take the host elsewhere."""
-    try:
-        done = ties.run(judge.runner, pair, judge.error(pair), arrays)
-    except Unsupported:  # a loop that these inputs do not end, say
+    test = tally.attempt(lambda: _tested(judge, pair, label, arrays))
+    if test is None:
         return None
+    for evidence, seen in zip(judge.evidence, test.seen, strict=True):
+        evidence.add_test(test.run, label, seen, one_sided)
+    _undefined(judge, test.moved)
+    return test.run
+
+
+def _tested(judge: Judge, pair: Pair, label: str, arrays: Mapping[str, np.ndarray]) -> Tested:
+    done = ties.run(judge.runner, pair, judge.error(pair), arrays)
     if not done.on_path:
-        return None
-    poisoned = False
-    for evidence, (_, a, b) in zip(judge.evidence, done.outputs(), strict=True):
-        seen = compare(a, b, ())
-        evidence.add_test(done, label, seen, one_sided)
-        poisoned |= bool(seen.undefined_a.any() or seen.undefined_b.any())
-    if poisoned:
-        _undefined(judge, done, label)
-    return done
+        return Tested(done, [], {})
+    seen = [compare(a, b, ()) for _, a, b in done.outputs()]
+    poisoned = any(c.undefined_a.any() or c.undefined_b.any() for c in seen)
+    return Tested(done, seen, undefined.influence(done, judge.runner, label) if poisoned else {})
 
 
-def _undefined(judge: Judge, done: PairRun, label: str) -> None:
+def _undefined(judge: Judge, moved: Mapping[int, Mapping[str, Failure]]) -> None:
     """An output that follows an undefined value on these inputs: a difference on one side, a doubt on both."""
-    for position, sides in undefined.influence(done, judge.runner, label).items():
+    for position, sides in moved.items():
         evidence = judge.evidence[position]
         if len(sides) == 1 and not (evidence.undefined_a or evidence.undefined_b):
             evidence.failures.append(next(iter(sides.values())))
@@ -89,10 +144,10 @@ def _undefined(judge: Judge, done: PairRun, label: str) -> None:
         evidence.undefined_b |= "b" in sides
 
 
-def outside(judge: Judge, pair: Pair, label: str, arrays: Mapping[str, np.ndarray] | None) -> None:
-    """Values that need not be in the functions' domain: NaN and infinities are out of scope there."""
-    if arrays is not None and not judge.late():
-        _compared(judge, pair, label, arrays, one_sided=False)
+def outside(judge: Judge, pair: Pair, label: str, arrays: Mapping[str, np.ndarray]) -> None:
+    """One test more, on values that need not be in the functions' domain: NaN and infinities are out of scope there."""
+    if not judge.late():
+        _compared(judge, pair, label, arrays, Tally(), one_sided=False)
 
 
 def _guard(judge: Judge, checks: Sequence[Check]) -> None:

@@ -75,8 +75,6 @@ class Evidence:
         self.of_integers |= not a.dtype.is_float and INTEGER_DATA in (a.taint, b.taint)
         self.freedoms_a |= a.freedoms
         self.freedoms_b |= b.freedoms
-        self.undefined_a |= bool(comparison.undefined_a.any())
-        self.undefined_b |= bool(comparison.undefined_b.any())
         self.add_test(run, label, comparison)
         return comparison
 

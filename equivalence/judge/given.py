@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from equivalence.evaluator import Limits
+from equivalence.evaluator.frame import OutOfTime
 from equivalence.interpretations import enclosure
 from equivalence.interpretations.depends import Depends
 from equivalence.interpretations.error import Error
@@ -68,7 +69,7 @@ class Given:
             return False
         try:
             done = deep(self.runner, lead, self.seed + len(self.leads) + 1, bounds(lead, usual=False))
-        except Unsupported:
+        except (Unsupported, OutOfTime):  # said where its turn comes
             return False
         self.leads.append((lead, done))
         run, hashes = done

@@ -110,7 +110,7 @@ class Judge:
         self.findings: list[Finding] = []
         self.bounds: list[tuple[Evidence, str, Finding]] = []  # bounds beyond the tolerance, by output and side
         self.checks: list[Check] = []
-        self.shapes: list[ShapeResult] = []
+        self.results: dict[int, ShapeResult] = {}  # by pair
         self.assumptions: dict[str, None] = {}
         outputs = self.given.pair.a.outputs
         self.evidence = [Evidence(name, str(v.type.dtype), v.type.shape) for name, v in outputs]
@@ -136,6 +136,7 @@ class Judge:
             if phase == "evaluate":
                 raise
             self.real.available &= phase != "real"
+            self.real.late |= phase == "real"
             self.checks.append(Check(phase, None, "stopped: out of time"))
         self.timings[phase] = self.timings.get(phase, 0.0) + time.monotonic() - start
 
@@ -144,8 +145,7 @@ class Judge:
     def report(self) -> Report:
         wrong = structure.mismatch(self.pairs[0])
         for pair in self.pairs[1:]:
-            if structure.mismatch(pair) is not None:
-                self.uncounted(pair, "not counted: outputs of another dtype or shape there")
+            self.other_type(pair)
         if wrong is not None:
             result, shown = wrong
             divergence = structure.divergence(self.pairs[0])
@@ -154,9 +154,12 @@ class Judge:
             return Report(
                 result.verdict, [result], divergence=divergence, witness=shown, shapes=self.shapes, findings=found
             )
-        with self.timed("evaluate"):
-            self.deep_runs()
-            fused.run(self)
+        try:
+            with self.timed("evaluate"):
+                self.deep_runs()
+                fused.run(self)
+        except OutOfTime as error:
+            return Report(Verdict(Level.UNDECIDED, reason=str(error)), shapes=self.shapes, findings=self.findings)
         with self.timed("test"):
             differential.run(self)
         with self.timed("real"):
@@ -171,7 +174,7 @@ class Judge:
         self.explain(report)
         self.identified_constants(report)
         with self.timed("special values"):
-            self.special_values(report)
+            special.run(self, report)
         with self.timed("layouts"):
             self.layouts(report)
         report.checks, report.findings, report.shapes = self.checks, self.findings, self.shapes
@@ -205,10 +208,13 @@ class Judge:
                 continue
             try:
                 run, hashes = self.led(pair) or deep(self.runner, pair, self.options.seed + number, self.error(pair))
-            except Unsupported:
-                self.uncounted(pair, "the evaluator cannot run it")
+                failing = scope.failing(run, self.runner)
+            except Unsupported as error:
+                self.uncounted(pair, f"not run: irverify cannot: {error}")
                 continue
-            failing = scope.failing(run, self.runner)
+            except OutOfTime:
+                self.uncounted(pair, "not run: out of time")
+                continue
             if failing:
                 self.uncounted(pair, f"not counted: {failing}")
                 self.find(Finding("specialised-shape", f"scope: at {in_words(self.shape_of(pair))} {failing}"))
@@ -221,21 +227,38 @@ class Judge:
 
     def uncounted(self, pair: Pair, why: str) -> None:
         """A set of shapes that says nothing of the given one."""
-        self.shapes.append(ShapeResult(self.shape_of(pair), Level.UNDECIDED, why))
+        self.results[id(pair)] = ShapeResult(self.shape_of(pair), Level.UNDECIDED, why)
         self.pairs = [kept for kept in self.pairs if kept is not pair]
 
+    def other_type(self, pair: Pair) -> None:
+        """Outputs of another dtype or shape than the other side's, at this set of shapes: scope, and a warning."""
+        wrong = structure.mismatch(pair)
+        if wrong is None:
+            return
+        place = structure.divergence(pair)
+        said = f"at {in_words(self.shape_of(pair))} {wrong[0].verdict.reason}"
+        self.find(Finding("specialised-shape", f"scope: {said}", place and place.b))
+        self.uncounted(pair, f"not counted: {wrong[0].verdict.reason}")
+
+    @property
+    def shapes(self) -> list[ShapeResult]:
+        """What was reached at every set of shapes, in the order in which they were given."""
+        return [self.results[id(pair)] for pair in self.tried if id(pair) in self.results]
+
     def deep_run(self, number: int, pair: Pair, run: PairRun, hashes: Sequence[Any]) -> None:
-        poisoned, seen = False, []
+        poisoned: list[bool] = []
+        seen = []
         self.reached[id(pair)] = run.a.coverage, run.b.coverage
         failures = sum(len(e.failures) for e in self.evidence)
         label = "given" if number == 0 else f"random {in_words(self.shape_of(pair))}"
         for evidence, (_, a, b) in zip(self.evidence, run.outputs(), strict=True):
-            seen.append(evidence.add_deep(run, label, a, b, [hashed.name for hashed in hashes]).equal_words)
-            poisoned |= evidence.undefined_a or evidence.undefined_b
+            found = evidence.add_deep(run, label, a, b, [hashed.name for hashed in hashes])
+            seen.append(found.equal_words)
+            poisoned.append(bool(found.undefined_a.any() or found.undefined_b.any()))
             if number == 0:
                 self.given_bounds(evidence, pair, a, b)
-        if poisoned:
-            self.undefined(run)
+        if any(poisoned):
+            self.undefined(run, label, poisoned)
         self.notice(run)
         self.random_draws(pair, run)
         for hashed in hashes:
@@ -245,7 +268,8 @@ class Judge:
             self.proved.add(id(pair))
         differs = sum(len(e.failures) for e in self.evidence) > failures
         level_here = Level.DIFFERENT if differs else worst(_level_of(words) for words in seen)
-        self.shapes.append(ShapeResult(self.shape_of(pair), level_here, self.note(hashes) if number == 0 else ""))
+        note = self.note(hashes) if number == 0 else ""
+        self.results[id(pair)] = ShapeResult(self.shape_of(pair), level_here, note)
 
     def note(self, hashes: Sequence[Any]) -> str:
         """What is said of the given set of shapes: levels lost at those that led were not looked at again."""
@@ -277,17 +301,21 @@ class Judge:
         open_order = any(choice.kind in ("order", "racing", "contraction") for choice in self.runner.freedoms.of(bits))
         return sensitivity.exonerated(finding, evidence.dtype, evidence.measured.get(side), open_order)
 
-    def undefined(self, run: PairRun) -> None:
-        """Poison that moves no output is only a finding; where it does, the two sides cannot be equal."""
-        moved = undefined.influence(run, self.runner, "given")
+    def undefined(self, run: PairRun, label: str, poisoned: Sequence[bool]) -> None:
+        """Poison that moves no output of this run is only a finding; where it does, the two sides cannot be equal.
+
+        What an earlier run showed stays: other shapes may well leave nothing undefined.
+        """
+        moved = undefined.influence(run, self.runner, label)
         for position, evidence in enumerate(self.evidence):
             sides = moved.get(position, {})
+            evidence.undefined_a |= "a" in sides
+            evidence.undefined_b |= "b" in sides
             if len(sides) == 1:
                 evidence.failures.append(next(iter(sides.values())))
-            elif not sides:
-                evidence.undefined_a = evidence.undefined_b = False
+            elif poisoned[position] and not sides:
                 said = f"an undefined lane may reach {evidence.name}, but only as a NaN or an infinity would"
-                self.findings.append(Finding("undefined-read", said))
+                self.find(Finding("undefined-read", said))
 
     def notice(self, run: PairRun) -> None:
         """Events of the evaluator as findings and assumptions."""
@@ -314,44 +342,23 @@ class Judge:
             return
         realjudge.run(self)
 
-    def special_values(self, report: Report) -> None:
-        if self.options.special == "ignore" or report.verdict.level is Level.DIFFERENT or self.real.random:
-            return
-        pair = min(self.pairs, key=lambda p: p.size)
-        if pair.size > differential.MOST_ELEMENTS or self.late():
-            self.checks.append(Check("special values", None, "not run: the inputs are too large or time is out"))
-            return
-        rows = special.differences(pair, self.runner, self.error(pair))
-        for row in rows:
-            next(o for o in report.outputs if o.name == row.output).special_values.append(row)
-        few = pair.size > special.FEW_FROM
-        detail = (
-            "a NaN, a row of -infinity: only these, the inputs are large"
-            if few
-            else "NaN, infinities, -0, subnormals and the largest value, one at a time"
-        )
-        self.checks.append(Check("special values", not rows, detail))
-        if rows:
-            self.findings.append(Finding("special-values", rows[0].message, None, "note"))
-        signs = "" if few else special.zero_signs(pair, self.runner)
-        if signs:
-            self.findings.append(Finding("signed-zero", signs, None, "note"))
-
     def layouts(self, report: Report) -> None:
         """The values of one set of shapes as views, where that set counts."""
         if not self.laid_out or report.verdict.level is Level.DIFFERENT:
             return
         base = self.tried[self.laid_out[0].base]
         if any(scope.draws(program) for program in (base.a, base.b)):
-            self.checks.append(Check("other layouts", None, "not run: random numbers are drawn in the order of memory"))
-        elif any(pair is base for pair in self.pairs):
+            self.checks.append(Check(layouts.CHECK, None, "not run: random numbers are drawn in the order of memory"))
+        elif not any(pair is base for pair in self.pairs):
+            self.checks.append(Check(layouts.CHECK, None, "not run: the set of shapes that was tried does not count"))
+        else:
             report.layouts = layouts.examine(self, base, self.laid_out)
 
     # -- what is said --------------------------------------------------------------------------------------------
 
     def explain(self, report: Report) -> None:
         """Scope and assumptions always; the place of the difference and a witness where there is one."""
-        self.assumptions.update(dict.fromkeys(scope.assumptions(self.pairs)))
+        self.assumptions.update(dict.fromkeys(scope.assumptions(self.pairs, report.verdict.level)))
         for evidence in self.evidence:
             for choice in self.runner.freedoms.of(evidence.freedoms_a | evidence.freedoms_b):
                 if choice.kind == "equality":

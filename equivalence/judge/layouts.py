@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from equivalence.evaluator.frame import OutOfTime
 from equivalence.interpretations.depends import Depends
 from equivalence.judge import structure, undefined
 from equivalence.judge.compare import compare
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from equivalence.judge.judge import Judge
 
 SECONDS = 3.0  # after which no further layout is run
+CHECK = "other layouts"
 CODE, SCOPE = "layout-sensitive", "specialised-layout"
 
 
@@ -34,7 +36,8 @@ CODE, SCOPE = "layout-sensitive", "specialised-layout"
 class LaidOut:
     """Both programs with arguments of this layout; ``base``: the set of shapes it has the values of.
 
-    ``refused``: why one side cannot be run with them, then without programs.  ``views``: strides and offset by input.
+    ``refused``: why one side cannot be run with them, then without programs; ``limit``: that is irverify's limit, no
+    refusal.  ``views``: strides and offset by input.
     """
 
     label: str
@@ -42,6 +45,7 @@ class LaidOut:
     a: Program | None = None
     b: Program | None = None
     refused: str = ""
+    limit: bool = False
     views: Views = field(default_factory=dict)
 
 
@@ -53,15 +57,19 @@ def examine(judge: Judge, base: Pair, laid_out: Sequence[LaidOut]) -> list[Layou
     started = time.monotonic()
     for layout in laid_out:
         if layout.a is None or layout.b is None:
-            results.append(LayoutResult(layout.label, "refused", layout.views, message=layout.refused))
+            status = "not run" if layout.limit else "refused"
+            results.append(LayoutResult(layout.label, status, layout.views, message=layout.refused))
             continue
         try:
             plain = plain or _run(judge, base, arrays)
             if judge.late() or time.monotonic() - started > SECONDS:
                 break
             results.append(_result(judge, plain, layout))
+        except OutOfTime:
+            break
         except Unsupported as error:
-            results.append(LayoutResult(layout.label, "refused", layout.views, message=str(error)))
+            said = f"irverify cannot run it: {error}"
+            results.append(LayoutResult(layout.label, "not run", layout.views, message=said))
     _say(judge, laid_out, results)
     return results
 
@@ -171,19 +179,29 @@ def _say(judge: Judge, laid_out: Sequence[LaidOut], results: Sequence[LayoutResu
         if wrong:
             more = f" (also: {', '.join(r.layout for r in wrong[1:])})" if len(wrong) > 1 else ""
             judge.find(Finding(CODE, wrong[0].message + more, wrong[0].span, severity))  # type: ignore[arg-type]
-    outside = [result for result in results if result.status in ("refused", "a and b stray")]
+    outside = [result for result in results if result.status in ("refused", "a and b stray", "not run")]
     for message in dict.fromkeys(result.message for result in outside):
         labels = ", ".join(result.layout for result in outside if result.message == message)
         judge.find(
             Finding(SCOPE, f"scope: nothing is said of inputs that are views ({labels}): {message}", None, "note")
         )
+    judge.checks.append(_check(laid_out, results))
+
+
+def _check(laid_out: Sequence[LaidOut], results: Sequence[LayoutResult]) -> Check:
+    """Passed where every layout was looked at and some is in the scope of both sides, with equal results in those."""
     agreed = [result.layout for result in results if result.status == "agree"]
-    strays = any(result.status == "b strays" for result in results)
-    passed = False if strays else True if len(agreed) == len(laid_out) else None
     detail = f"B reads what A reads where inputs are views: {', '.join(agreed) or 'in no layout tried'}"
     if len(results) < len(laid_out):
         detail += f"; stopped after {len(results)} of {len(laid_out)} layouts: out of time"
-    judge.checks.append(Check("other layouts", passed, detail))
+    unrun = [result for result in results if result.status == "not run"]
+    if unrun:
+        detail += f"; not run: {', '.join(result.layout for result in unrun)} ({unrun[0].message})"
+    if any(result.status == "b strays" for result in results):
+        return Check(CHECK, False, detail)
+    if unrun or len(results) < len(laid_out) or any(result.status == "a strays" for result in results):
+        return Check(CHECK, None, detail)
+    return Check(CHECK, True if agreed else None, detail, applies=bool(agreed))
 
 
 __all__ = ["LaidOut", "distinct", "examine"]

@@ -21,6 +21,7 @@ class RealState:
     """What the `real` runs of a pair leave open: sites with an outcome never seen; opaque operations."""
 
     available: bool = False
+    late: bool = False  # time was out before all of it was run
     unseen: list[tuple[Span, str]] | None = None
     random: bool = False
     delta: dict[str, float] | None = None  # outputs whose real functions were shown to differ: by how much
@@ -85,7 +86,7 @@ def _weaker(evidence: Evidence, real: RealState, freedoms: Freedoms) -> Verdict:
     if real.available and evidence.real_runs and not evidence.real_mismatch:
         if real.unseen:
             span, outcome = real.unseen[0]
-            reason = f"region: {outcome} was never seen at {span}"
+            reason = f"region: {outcome} was never seen at {span}" + (" (out of time)" if real.late else "")
             return Verdict(Level.UNDECIDED, reason=reason, site=span, n_inputs=evidence.tests)
         capped = next((c for c in freedoms.of(evidence.freedoms_a | evidence.freedoms_b) if c.kind == CAP), None)
         if capped is not None:
@@ -105,6 +106,9 @@ def _weaker(evidence: Evidence, real: RealState, freedoms: Freedoms) -> Verdict:
     if evidence.real_mismatch and real.opaque is not None:
         name, span = real.opaque
         return Verdict(Level.UNDECIDED, reason=f"opaque: {name}", site=span, n_inputs=evidence.tests)
+    if real.late and not real.available and not evidence.real_mismatch:
+        reason = "out of time before the two could be shown to be one real function; no tested input tells them apart"
+        return Verdict(Level.TESTED, reason=reason, n_inputs=evidence.tests)
     return Verdict(
         Level.TESTED,
         reason="the two could not be shown to be one real function; no tested input tells them apart",

@@ -6,12 +6,13 @@ agreements over several primes are read together.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from equivalence.evaluator import Lanes
+from equivalence.evaluator.frame import OutOfTime
 from equivalence.evaluator.lanes import INTEGER_DATA
 from equivalence.fields.primes import choose
 from equivalence.interpretations.depends import Depends
@@ -22,7 +23,7 @@ from equivalence.judge import differential, inputs
 from equivalence.judge.runs import Pair, PairRun
 from equivalence.judge.steering import Steering
 from equivalence.verdicts import Check
-from lowering.errors import Span
+from lowering.errors import UNKNOWN_SPAN, Span
 
 if TYPE_CHECKING:
     from equivalence.judge.judge import Judge
@@ -40,29 +41,50 @@ MOST_LANES = 1 << 16  # input elements up to which derived inputs steer toward u
 def run(judge: Judge) -> None:
     """Every set of shapes once; the smallest also under more primes and, while outcomes are unseen, more inputs.
 
-    So is every set of shapes that reaches more of the programs than smaller ones, where that is affordable.
+    So is every set of shapes that reaches more of the programs than smaller ones, where that is affordable.  A set of
+    shapes for which no time is left counts only where its words are equal; without the smallest nothing is shown.
     """
     judge.real.available = True
     steered = [pair for number, pair in enumerate(judge.tested()) if not number or pair.size <= MOST_MORE]
-    primes = choose(judge.options.seed, PRIMES)
-    for number, pair in enumerate(judge.pairs):
-        if number and judge.late():
-            judge.checks.append(Check("real function", None, "not every set of shapes was run: out of time"))
-            break
-        here = any(pair is other for other in steered)
-        masks = zero_one(pair.inputs)
-        judge.assumptions.update(dict.fromkeys(f"{name} is a mask: it holds only 0 and 1" for name in sorted(masks)))
-        reals = [_prepared(judge, pair, number + k * DRAW, primes[k % PRIMES]) for k in range(MOST_DRAWS)]
-        for real in reals:
-            real.masks = masks
-            real.spread, real.sites.off = inputs.unflagged(pair.inputs), not here or real is not reals[0]
-        _compare(judge, pair, reals, pair.inputs, PRIMES if here else 1)
-        if masks:
-            _compare(judge, pair, reals, shuffled(pair.inputs, masks, judge.options.seed))
-        if here:
-            judge.real.unseen = [*(judge.real.unseen or []), *_steer(judge, pair, reals)]
-        for real in reals:
-            judge.assumptions.update(dict.fromkeys(real.assumptions))
+    primes, every = choose(judge.options.seed, PRIMES), list(judge.pairs)
+    for number, pair in enumerate(every):
+        try:
+            if number and judge.late():
+                raise OutOfTime(UNKNOWN_SPAN)
+            _examine(judge, pair, number, primes, steered=any(pair is other for other in steered))
+        except OutOfTime:
+            _leave(judge, every, number)
+            judge.real.available &= not any(pair is steered[0] for pair in every[number:])
+            return
+    judge.real.late |= bool(judge.real.unseen) and judge.late()
+
+
+def _leave(judge: Judge, every: Sequence[Pair], number: int) -> None:
+    """Gives up the sets of shapes from ``number`` on; the given one is the first, and without it nothing is shown."""
+    judge.real.late = True
+    judge.real.available &= number > 0
+    said = f"{number} of {len(every)} sets of shapes were examined: out of time"
+    judge.checks.append(Check("real function", None, said))
+    for pair in every[max(number, 1) :]:
+        if id(pair) not in judge.proved:
+            judge.uncounted(pair, "not counted: out of time before the real functions were compared there")
+
+
+def _examine(judge: Judge, pair: Pair, number: int, primes: Sequence[Any], steered: bool) -> None:
+    """One set of shapes."""
+    masks = zero_one(pair.inputs)
+    judge.assumptions.update(dict.fromkeys(f"{name} is a mask: it holds only 0 and 1" for name in sorted(masks)))
+    reals = [_prepared(judge, pair, number + k * DRAW, primes[k % PRIMES]) for k in range(MOST_DRAWS)]
+    for real in reals:
+        real.masks = masks
+        real.spread, real.sites.off = inputs.unflagged(pair.inputs), not steered or real is not reals[0]
+    _compare(judge, pair, reals, pair.inputs, PRIMES if steered else 1)
+    if masks:
+        _compare(judge, pair, reals, shuffled(pair.inputs, masks, judge.options.seed))
+    if steered:
+        judge.real.unseen = [*(judge.real.unseen or []), *_steer(judge, pair, reals)]
+    for real in reals:
+        judge.assumptions.update(dict.fromkeys(real.assumptions))
 
 
 def zero_one(arrays: inputs.Arrays) -> set[str]:

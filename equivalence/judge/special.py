@@ -1,22 +1,33 @@
 """What each side does with NaN, infinities, signed zeros, subnormals and the largest values.
 
-Takes a Pair; gives SpecialValues: one row per output and kind of input on which the sides disagree.
+Takes a Pair; gives SpecialValues: one row per output and kind of input on which the sides disagree.  ``run`` takes a
+Judge and leaves them in a Report.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from equivalence.evaluator.frame import OutOfTime
 from equivalence.interpretations.depends import Depends
 from equivalence.interpretations.error import Error
 from equivalence.judge.compare import plane, same_kind, value
+from equivalence.judge.differential import MOST_ELEMENTS
 from equivalence.judge.inputs import dtype_of, is_float
 from equivalence.judge.runs import Pair, Runner
+from equivalence.judge.tally import Tally
 from equivalence.numerics.formats import format_of
-from equivalence.verdicts import SpecialValue
+from equivalence.verdicts import Check, Finding, Level, Report, SpecialValue
 from lowering.errors import Unsupported
+
+if TYPE_CHECKING:
+    from equivalence.judge.judge import Judge
+
+CHECK = "special values"
 
 Arrays = dict[str, np.ndarray]
 
@@ -51,21 +62,64 @@ def planted(given: Mapping[str, np.ndarray]) -> Iterator[tuple[str, Arrays]]:
             yield f"a row of -infinity in {name}", {**given, name: row}
 
 
-def differences(pair: Pair, runner: Runner, error: Error) -> list[SpecialValue]:
+def run(judge: Judge, report: Report) -> None:
+    """Rows, a Check and findings; under ``strict`` large inputs are no reason to leave it out."""
+    strict = judge.options.special == "strict"
+    if judge.options.special == "ignore" or report.verdict.level is Level.DIFFERENT:
+        return
+    pair = min(judge.pairs, key=lambda p: p.size)
+    why = _not_run(judge, pair, strict)
+    if why or not any(True for _ in planted(pair.inputs)):
+        words = f"not run: {why}" if why else "no input holds floats"
+        judge.checks.append(Check(CHECK, None, words, applies=bool(why)))
+        return
+    rows, tally = differences(pair, judge.runner, judge.error(pair), judge.late)
+    for row in rows:
+        next(o for o in report.outputs if o.name == row.output).special_values.append(row)
+    judge.checks.append(_check(rows, tally, pair.size > FEW_FROM))
+    if rows:
+        judge.find(Finding("special-values", rows[0].message, None, "note"))
+    signs = "" if pair.size > FEW_FROM else zero_signs(pair, judge.runner)
+    if signs:
+        judge.find(Finding("signed-zero", signs, None, "note"))
+
+
+def _not_run(judge: Judge, pair: Pair, strict: bool) -> str:
+    if judge.real.random:
+        return "the two sides draw random numbers that do not correspond"
+    if judge.late():
+        return "out of time"
+    return "the inputs are too large" if pair.size > MOST_ELEMENTS and not strict else ""
+
+
+def _check(rows: Sequence[SpecialValue], tally: Tally, few: bool) -> Check:
+    """Passed only where every planted input was run."""
+    tried = (
+        "a NaN, a row of -infinity: only these, the inputs are large"
+        if few
+        else "NaN, infinities, -0, subnormals and the largest value, one at a time"
+    )
+    if tally.complete:
+        return Check(CHECK, not rows, tried)
+    missing = f"not run: {tally.missing()}"
+    detail = f"{tally.ran} of {tally.planned} inputs ({tried}); {missing}" if tally.ran else missing
+    return Check(CHECK, False if rows else None, detail)
+
+
+def differences(
+    pair: Pair, runner: Runner, error: Error, late: Callable[[], bool] = lambda: False
+) -> tuple[list[SpecialValue], Tally]:
     """Rows where the two sides give different special values, or values further apart than both bounds."""
-    rows: list[SpecialValue] = []
+    rows, tally = list[SpecialValue](), Tally()
     for words, inputs in planted(pair.inputs):
-        try:
-            run = runner.run(pair, [Depends(marks=False), error], inputs)
-        except Unsupported:
-            continue
-        if not run.on_path:
-            continue
-        for name, a, b in run.outputs():
+        tally.planned += 1
+        tally.late |= late()
+        run = tally.attempt(lambda inputs=inputs: runner.run(pair, [Depends(marks=False), error], inputs))
+        for name, a, b in run.outputs() if run is not None else ():
             row = _row(name, words, value(a), value(b), plane(a, "bound") + plane(b, "bound"))
             if row is not None:
-                rows.append(row)
-    return rows
+                rows.append(replace(row, inputs=inputs))
+    return rows, tally
 
 
 def zero_signs(pair: Pair, runner: Runner) -> str:
@@ -81,7 +135,7 @@ def zero_signs(pair: Pair, runner: Runner) -> str:
     for words, arrays in [*whole, *((w, a) for w, a in planted(pair.inputs) if w.startswith("-0 "))]:
         try:
             run = runner.run(pair, [Depends()], arrays)
-        except Unsupported:
+        except (Unsupported, OutOfTime):  # a search for a note, which says nothing where it finds none
             continue
         for name, a, b in run.outputs() if run.on_path else ():
             x, y = value(a), value(b)
@@ -106,7 +160,9 @@ def _row(name: str, words: str, x: np.ndarray, y: np.ndarray, bound: np.ndarray)
     index = np.unravel_index(int(np.argmax(apart)), apart.shape)
     one, other = _show(a[index]), _show(b[index])
     place = f"{name}[{', '.join(str(int(i)) for i in index)}]"
-    return SpecialValue(name, words, one, other, f"{words} gives {one} in A and {other} in B at {place}")
+    said = f"{words} gives {one} in A and {other} in B at {place}"
+    explained = float(bound[index]) if np.isfinite(bound[index]) else 0.0
+    return SpecialValue(name, words, one, other, said, tuple(int(i) for i in index), explained)
 
 
 def _show(x: float) -> float | str:
