@@ -15,12 +15,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from equivalence.verdicts import Finding, Level, Report, ShapeResult, Subject, Verdict, Witness
+from equivalence.verdicts import Check, Finding, Level, Report, ShapeResult, Subject, Verdict, Witness
 from irverify import __version__, configurations, sandbox
 from irverify.collect import Collected, collect
 from irverify.early import Early
 from irverify.exchange import POLL_SECONDS, Exchange
-from irverify.exits import exit_code_of
+from irverify.exits import ExitCode, exit_code_of
 from irverify.failures import Undecided, error_of
 from irverify.options import CompareOptions
 from irverify.prepare import Prepared, prepare
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from equivalence.judge import Given
 
 Progress = Callable[[str], None]
+SPECIAL, LAYOUTS = "special values", "other layouts"  # the names of the checks that can be strict
 CONFIGURATION_SECONDS = 15.0  # of judging one autotune configuration against the first
 
 
@@ -80,7 +81,7 @@ def _run(prepared: Prepared, options: CompareOptions, exchange: Exchange, progre
     try:
         notes = supervise(children, exchange, files, options, progress)
         captured = time.monotonic()
-        collected = collect(exchange, files, frameworks)
+        collected = own_limits(collect(exchange, files, frameworks))
     except BaseException:
         early.stop()
         raise
@@ -89,10 +90,61 @@ def _run(prepared: Prepared, options: CompareOptions, exchange: Exchange, progre
     report.timings = {"capture": captured - start, "judge": time.monotonic() - captured, **report.timings}
     report.assumptions = list(dict.fromkeys([*report.assumptions, *collected.notes, *notes]))
     report.shapes += collected.skipped
+    if options.layouts != "ignore":
+        _note_left_out(report, layouts_left_out(exchange, frameworks))
     report.findings += _specialised(collected.skipped)
     report.findings += configurations.findings(exchange, files, _briefly(options))
     report.subjects = _subjects(prepared, collected)
     return report
+
+
+#: How `collect` says that a side failed, where it was irverify that could not go on: that is no property of the side.
+_LIMITS = {
+    "A does not run there: Unsupported: unsupported: ": "irverify does not model what A does there: ",
+    "scope, this side is specialised: unsupported: ": "not counted, irverify does not model what this does there: ",
+    " does not run: unsupported: ": " does what irverify does not model: ",
+}
+
+
+def own_limits(collected: Collected) -> Collected:
+    """The same, with irverify's limits told from what the files refuse."""
+    skipped = [replace(shape, note=_as_limit(shape.note)) for shape in collected.skipped]
+    laid_out = [
+        replace(layout, refused=_as_limit(layout.refused), limit=_as_limit(layout.refused) != layout.refused)
+        for layout in collected.laid_out
+    ]
+    return replace(collected, skipped=skipped, laid_out=laid_out)
+
+
+def _as_limit(note: str) -> str:
+    for words, instead in _LIMITS.items():
+        note = note.replace(words, instead)
+    return note
+
+
+def layouts_left_out(exchange: Exchange, frameworks: tuple[str, str]) -> str:
+    """Why arguments that are views were not all tried; '' where they were, or where no side has strides."""
+    strided = [side for side, framework in zip("ab", frameworks) if framework != "jax"]
+    for name in ("no-layouts", *(f"{side}.no-layouts" for side in strided)) if strided else ():
+        if exchange.has(name):
+            return str(exchange.read(name)["why"])
+    if not all(exchange.has(f"{side}.done") for side in strided):
+        return "out of time"
+    base = exchange.read("layouts")["base"] if strided and exchange.has("layouts") else 0
+    names = [f"{side}.v{base}" for side in "ab"]
+    failed = [name[0].upper() for name in names if exchange.has(name) and "failure" in exchange.read(name)]
+    return f"{failed[0]} cannot be captured at the set of shapes chosen for it" if failed else ""
+
+
+def _note_left_out(report: Report, why: str) -> None:
+    """A check of layouts that were not all tried has not passed."""
+    if not why or report.verdict.level is Level.DIFFERENT:
+        return
+    found = next((check for check in report.checks if check.name == LAYOUTS), None)
+    if found is None:
+        report.checks.append(Check(LAYOUTS, None, f"not run: {why}"))
+    elif found.passed:
+        report.checks[report.checks.index(found)] = replace(found, passed=None, detail=f"{found.detail}; then {why}")
 
 
 def _warm_judge() -> None:
@@ -222,12 +274,11 @@ def _without_verdict(error: Unsupported | Undecided) -> Report:
 
 def finish(report: Report, options: CompareOptions, started: float) -> Report:
     """What the tool adds to a judged report: the exit code, the total time, the saved witness."""
-    if options.special == "strict" and report.special_values and report.verdict.level is not Level.DIFFERENT:
-        reason = f"special values differ and --special is strict: {report.special_values[0].message}"
-        report.verdict = replace(report.verdict, level=Level.DIFFERENT, reason=reason)
+    report.require, report.version = options.require, __version__
+    if options.special == "strict" and report.verdict.level is not Level.DIFFERENT:
+        _strict_special(report)
     if options.layouts == "strict" and report.verdict.level is not Level.DIFFERENT:
         _strict_layouts(report)
-    report.require, report.version = options.require, __version__
     report.exit_code = int(exit_code_of(report))
     report.timings = {**report.timings, "total": time.monotonic() - started}
     if options.save_witness is not None and report.witness is not None:
@@ -237,10 +288,31 @@ def finish(report: Report, options: CompareOptions, started: float) -> Report:
     return report
 
 
+def _strict_special(report: Report) -> None:
+    """A special value on which the two differ, as the difference that the user asked to count."""
+    found = next(iter(report.special_values), None)
+    if found is None:
+        check = next((check for check in report.checks if check.name == SPECIAL), Check(SPECIAL, None, "not run"))
+        _strictly(report, check, "--special is strict, but special values were not all compared")
+        return
+    reason = f"special values differ and --special is strict: {found.message}"
+    report.verdict = replace(report.verdict, level=Level.DIFFERENT, reason=reason)
+    report.witness = Witness(found.inputs, found.index, found.value_a, found.value_b, found.bound, output=found.output)
+
+
+def _strictly(report: Report, check: Check, words: str) -> None:
+    """What was asked for and not done to its end leaves open what would have been good enough."""
+    if check.passed is None and check.applies and exit_code_of(report) is ExitCode.GOOD:
+        reason = f"{words}: {check.detail}"
+        report.verdict = Verdict(Level.UNDECIDED, reason=reason, n_inputs=report.verdict.n_inputs)
+
+
 def _strict_layouts(report: Report) -> None:
     """A layout in which one side strays, as the difference that the user asked to count."""
     found = next((layout for layout in report.layouts if layout.is_difference), None)
     if found is None:
+        for check in [check for check in report.checks if check.name == LAYOUTS]:
+            _strictly(report, check, "--layouts is strict, but other layouts were not all tried")
         return
     reason = f"--layouts is strict: {found.message}"
     report.verdict = replace(report.verdict, level=Level.DIFFERENT, reason=reason)

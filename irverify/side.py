@@ -22,10 +22,11 @@ from irverify.failures import describe
 from irverify.inputs import parse_arguments
 from irverify.job import Job
 from lowering.capture.jax_trace import UNCOVERED
-from lowering.errors import UsageError
+from lowering.errors import InternalError, UsageError
 
 GIVEN = "given"
 SMALL, MOST = 1 << 16, 1 << 17  # input elements: below, the given shape is the one tried as views; above, none is
+NO_LAYOUTS = "no-layouts"  # published, with the reason, where views are not tried
 MOST_SECONDS = 2.0  # of a capture that is repeated for every layout
 
 
@@ -122,6 +123,8 @@ class SideRun:
             variant = {"label": shapes.SPLIT, "arguments": make(new), "sizes": {}, "init": self._own_init()}
             try:
                 captured = self._capture(variant, index)
+            except InternalError:
+                raise
             except Exception:
                 return False
             last.append((variant, captured))
@@ -141,7 +144,9 @@ class SideRun:
         try:
             variant = self._variant(label, recipe, sizes)
             captured = self._capture(variant, index)
-        except Exception as error:  # any failure only means that this shape is outside what A is written for
+        except InternalError:
+            raise
+        except Exception as error:  # the shape is outside what A is written for, or irverify does not model it there
             reason = describe(error, Path(self.job.path))
             lines = reason["message"].strip().splitlines() or [""]
             words = f"{type(error).__name__}: {lines[-1].strip()}"
@@ -172,7 +177,7 @@ class SideRun:
             self._publish(f"v{index}", label, captured)
             self._note_cost(index, captured, started)
         except Exception as error:
-            if must_work:
+            if must_work or isinstance(error, InternalError):
                 raise
             self._publish_failure(f"v{index}", label, error)
 
@@ -190,18 +195,26 @@ class SideRun:
         """The set of shapes whose arguments both sides also get as views: the given one if small, else the smallest."""
         smallest = min(self.costs, key=lambda index: self.costs[index][0])
         chosen = 0 if self.costs[0][0] <= SMALL else smallest
-        if self.job.layouts and self.costs[chosen][0] <= MOST:
+        if self.job.layouts and self.costs[chosen][0] > MOST:
+            self.exchange.publish(NO_LAYOUTS, {"why": "the inputs are too large"})
+        elif self.job.layouts:
             self.exchange.publish("layouts", {"base": chosen})
 
     def _lay_out(self) -> None:
         """Captures again for every layout: strides are arguments of a kernel.  What fails is outside its scope."""
         base = self.exchange.read("layouts")["base"] if self.exchange.has("layouts") else None
-        if base not in self.costs or not self.adapter.has_strides or self.costs[base][1] > MOST_SECONDS:
+        if base not in self.costs or not self.adapter.has_strides:
+            return
+        if self.costs[base][1] > MOST_SECONDS:
+            why = f"capturing {Path(self.job.path).name} takes more than {MOST_SECONDS:g} s"
+            self.exchange.publish(f"{self.job.side}.{NO_LAYOUTS}", {"why": why})
             return
         variant = self.exchange.read(f"v{base}")
         for number, (label, arguments) in enumerate(layouts.derived(variant["arguments"])):
             try:
                 self._publish(f"l{number}", label, self._capture({**variant, "arguments": arguments}, base))
+            except InternalError:
+                raise
             except Exception as error:
                 self._publish_failure(f"l{number}", label, error)
 
