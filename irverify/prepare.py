@@ -111,7 +111,7 @@ def _shared(
         "weights_from": "a" if all(models) else None,
         "shapes": ["given"] if only_given else list(options.shapes),
         "sizes": shapes.sizes_in(lead.tree) if from_file else {},
-        "blocks": shapes.blocks_in(lead.tree) if sides[0].framework != "jax" else shapes.blocks_in(sources[1].tree),
+        "blocks": sorted({block for source in sources for block in shapes.blocks_in(source.tree)}),
         "seed": options.seed,
         "target": options.device,
         "backward": options.backward,

@@ -22,14 +22,17 @@ MAX_COUNTED = 4
 _USUAL_BLOCK = 32
 _LITTLE = 1 << 19
 _BLOCKS = (16, 32, 64, 128, 256)
+_EXTRA = ("whole long blocks", "two of ")
+_LONG = (512, 1024, 2048, 4096, 8192)  # blocks of kernels that work along one axis
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The given sizes, then what else to try, each under a name."""
+    """The given sizes, then what else to try, each under a name; ``extra`` of them are what only few kernels need."""
 
     given: Sizes
     tries: tuple[tuple[str, Sizes], ...]
+    extra: int = 0
 
 
 def plan(
@@ -49,7 +52,7 @@ def plan(
     listed = tuple((describe(binding), {**given, **binding}) for binding in bindings[1:])
     chosen_by_user = "given" in shapes or bool(listed)
     automatic = () if chosen_by_user and "auto" not in shapes else _automatic(given, blocks, batches)
-    return Plan(given, listed + automatic)
+    return Plan(given, listed + automatic, sum(label.startswith(_EXTRA) for label, _ in automatic))
 
 
 def parse_binding(text: str, names: Sequence[str]) -> Sizes:
@@ -89,6 +92,7 @@ def _automatic(
     candidates = [
         ("ragged", {name: block + 5 + 2 * i for i, name in enumerate(varied)}),
         ("one block", dict.fromkeys(varied, block)),
+        *_extras(sizes, blocks, largest),
         ("several blocks", {name: block * (2 + i % 2) for i, name in enumerate(varied)}),
         ("below one block", {name: max(1, block // 2 - 3 + 2 * i) for i, name in enumerate(varied)}),
         (f"ragged {largest.lstrip('#')}", {largest: 2 * block + 3}),
@@ -99,6 +103,13 @@ def _automatic(
     return tuple((label, tried) for label, tried in tries if tried != dict(sizes))
 
 
+def _extras(sizes: Mapping[str, int], blocks: Sequence[int], largest: str) -> list[tuple[str, Sizes]]:
+    """What few kernels call for: whole blocks of a long one, where no lane is masked off; a batch of 1 made 2."""
+    long = [block for block in blocks if block in _LONG]
+    whole = [("whole long blocks", {largest: 2 * max(long)})] if long else []
+    return [*whole, *((f"two of {name.lstrip('#')}", {name: 2}) for name, size in sizes.items() if size == 1)]
+
+
 def _affordable(given: Sizes, tried: Sizes) -> Sizes:
     """Sizes that cost no more than the given ones, or little: beyond that none is larger than it was given."""
     if prod(tried.values()) <= max(prod(given.values()), _LITTLE):
@@ -107,14 +118,14 @@ def _affordable(given: Sizes, tried: Sizes) -> Sizes:
 
 
 def _block(blocks: Sequence[int], largest: int) -> int:
-    usable = [block for block in blocks if block <= max(largest, _BLOCKS[0])]
+    usable = [block for block in blocks if block in _BLOCKS and block <= max(largest, _BLOCKS[0])]
     return max(usable, default=_USUAL_BLOCK)
 
 
 def blocks_in(tree: ast.Module) -> list[int]:
     """Powers of two written in a file that look like block sizes."""
     literals = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and type(node.value) is int}
-    return sorted(value for value in literals if value in _BLOCKS)
+    return sorted(value for value in literals if value in _BLOCKS + _LONG)
 
 
 def sizes_in(tree: ast.Module) -> Sizes:
@@ -132,8 +143,13 @@ def sizes_in(tree: ast.Module) -> Sizes:
 
 
 def class_names(shapes: Sequence[Sequence[int]]) -> Sizes:
-    """One name per class of equal dimensions of the given arrays, for inputs that name none."""
-    return {f"#{size}": size for size in dict.fromkeys(size for shape in shapes for size in shape) if size > 1}
+    """One name per class of equal dimensions of the given arrays, for inputs that name none.
+
+    1 is a class where it can only be a batch: the first of three or more dimensions, and never anything else.
+    """
+    sizes = dict.fromkeys(size for shape in shapes for size in shape)
+    ones = [len(shape) >= 3 and axis == 0 for shape in shapes for axis, size in enumerate(shape) if size == 1]
+    return {f"#{size}": size for size in sizes if size > 1 or (size == 1 and all(ones))}
 
 
 def batch_classes(shapes: Sequence[Sequence[int | str]]) -> frozenset[str]:

@@ -73,8 +73,9 @@ class SideRun:
             self._announce(0, GIVEN, recipe, recipe.plan.given)
         self._do(0, GIVEN, must_work=True)
         count = 1
+        most = self.job.max_shapes + (recipe.plan.extra if self.job.max_shapes > 1 else 0)
         for label, sizes in recipe.plan.tries:
-            if count >= self.job.max_shapes or time.monotonic() - self.started > self.job.variant_seconds:
+            if count >= most or time.monotonic() - self.started > self.job.variant_seconds:
                 break
             count += self._try(count, label, recipe, sizes)
         count += self._try_split(count, recipe)

@@ -48,7 +48,21 @@ def test_sizes_are_the_ints_that_get_inputs_reads() -> None:
 
 
 def test_blocks_are_the_powers_of_two_written_there() -> None:
-    assert shapes.blocks_in(ast.parse("f(BLOCK=64, n=100, w=4, big=2048)")) == [64]
+    assert shapes.blocks_in(ast.parse("f(BLOCK=64, n=100, w=4, big=2048)")) == [64, 2048]
+
+
+def test_whole_blocks_of_a_long_one() -> None:
+    """Where the length is a multiple of the block, a mask of the remainder masks everything off."""
+    plan = shapes.plan({"N": 5000}, ["auto"], ["N"], [1024])
+    assert dict(plan.tries)["whole long blocks"] == {"N": 2048} and plan.extra == 1
+    assert not shapes.plan({"N": 5000}, ["auto"], ["N"], [64]).extra
+
+
+def test_a_batch_of_one_is_also_two() -> None:
+    sizes = shapes.class_names([(1, 40, 30), (40, 30)])
+    plan = shapes.plan(sizes, ["auto"], [], [], shapes.batch_classes([(1, 40, 30), (40, 30)]))
+    assert dict(plan.tries)["two of 1"] == {"#1": 2, "#40": 40, "#30": 30}
+    assert "#1" not in shapes.class_names([(1, 40, 30), (40, 1)])  # a kept dimension is no batch
 
 
 def test_resize_keeps_classes_together() -> None:
