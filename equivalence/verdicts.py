@@ -131,6 +131,7 @@ class OutputResult:
     bound_b: float | None = None
     freedoms: list[str] = field(default_factory=list[str])
     special_values: list[SpecialValue] = field(default_factory=list[SpecialValue])
+    up_to: list[str] = field(default_factory=list[str])  # at `reassociated`: what the two are equal up to, in words
 
 
 @dataclass(frozen=True, slots=True)

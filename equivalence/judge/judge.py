@@ -31,6 +31,7 @@ from equivalence.judge import (
     structure,
     truth,
     undefined,
+    upto,
 )
 from equivalence.judge.compare import paths_equal
 from equivalence.judge.evidence import WORDS, Evidence
@@ -193,6 +194,9 @@ class Judge:
             evidence.bound_a,
             evidence.bound_b,
             evidence.listed(self.runner.freedoms) if verdict.level is not Level.BITWISE else [],
+            up_to=upto.phrases(evidence, self.runner.freedoms, self.pairs)
+            if verdict.level is Level.REASSOCIATED
+            else [],
         )
 
     # -- evidence ------------------------------------------------------------------------------------------------

@@ -51,8 +51,8 @@ ENTRIES = (
         """
         a NaN in the row gives 3.0 in A, NaN in B
         """,
-        """Decide whether such inputs matter. --special strict counts them as different, --special ignore hides
-        them.""",
+        """Decide whether such inputs matter. --special strict counts them as different, and leaves undecided a pair
+        for which they could not be run; --special ignore hides them.""",
     ),
     Entry(
         "layout-sensitive",
@@ -165,8 +165,8 @@ ENTRIES = (
     Entry(
         "specialised-shape",
         "one side only works at some shapes",
-        """At other shapes side A runs and side B does not. That is a matter of scope: it never says `different`, but
-        the verdict holds only for the shapes listed.""",
+        """At other shapes side A runs and side B does not, or gives an output of another shape or dtype. That is a
+        matter of scope: it never says `different`, but the verdict holds only for the shapes listed.""",
         """A hard-coded size, a power-of-two dimension, a block that must divide the row.""",
         """
         assert n == 4096

@@ -21,7 +21,7 @@ ENTRIES = (
     ),
     Entry(
         "reassociated",
-        "the same terms with the same roundings, up to the order of accumulation",
+        "the same terms with the same roundings, up to their order and what a source leaves open",
         """The two add, multiply or otherwise combine the same terms in the same formats, but in another order, or they
         differ only in freedoms that a source leaves open. Every freedom that was used is listed in the report.""",
         """A sum in one format is compared as a multiset of its terms; anything else (a cast, another format, a product)

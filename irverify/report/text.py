@@ -161,9 +161,10 @@ def _shapes(report: Report) -> Iterator[str]:
 
 
 def _checks(report: Report) -> Iterator[str]:
-    words = {True: "passed", False: "FAILED", None: "not applicable"}
+    words = {True: "passed", False: "FAILED", None: "open"}
     for check in report.checks:
-        yield f"{words[check.passed]}  {check.name}" + (f": {check.detail}" if check.detail else "")
+        state = words[check.passed] if check.applies else "not applicable"
+        yield f"{state}  {check.name}" + (f": {check.detail}" if check.detail else "")
 
 
 def _timings(report: Report) -> str:
@@ -172,7 +173,7 @@ def _timings(report: Report) -> str:
 
 def closing(report: Report) -> str:
     """What was checked, and what the exit code means."""
-    counted = [shape for shape in report.shapes if shape.shapes]
+    counted = [shape for shape in report.shapes if shape.shapes and shape.level is not Level.UNDECIDED]
     checks = sum(check.passed is not None for check in report.checks)
     checked = f"{_count(len(report.outputs), 'output')} at {_count(len(counted) or 1, 'set')} of shapes"
     return f"Checked {checked}, {_count(checks, 'check')}. Exit {report.exit_code}: {reason_for(report)}."

@@ -11,7 +11,7 @@ from equivalence.verdicts import Level, Report, Verdict
 
 _SENTENCES = {
     Level.BITWISE: "bit for bit the same for every input of these shapes",
-    Level.REASSOCIATED: "the same terms with the same roundings, up to the order of accumulation",
+    Level.REASSOCIATED: "the same terms with the same roundings",  # and up to what
     Level.REAL: "the same real-valued function; only rounding differs",
     Level.CLOSE: "not the same real function, but no input at these formats can show more than the bound",
     Level.TESTED: "agree on every input tried; nothing is proved",
@@ -36,7 +36,7 @@ def level_in_words(verdict: Verdict) -> str:
 def headline(report: Report) -> str:
     """One sentence: verdict, meaning, what it is about, and why when that is not plain."""
     verdict = report.verdict
-    parts = [f"{level_in_words(verdict)}: {_pair(report)}{_SENTENCES[verdict.level]}"]
+    parts = [f"{level_in_words(verdict)}: {_pair(report)}{_SENTENCES[verdict.level]}{_up_to(report)}"]
     if verdict.level is not Level.DIFFERENT and report.special_values:
         parts.append(_special_headline(report))
     strays = next((layout for layout in report.layouts if layout.status == "b strays"), None)
@@ -47,6 +47,14 @@ def headline(report: Report) -> str:
     if verdict.site is not None and verdict.site.line:
         parts.append(f"at {verdict.site}")
     return "; ".join(parts)
+
+
+def _up_to(report: Report) -> str:
+    """', up to the order of accumulation and the accuracy of intrinsics', of all outputs that have this verdict."""
+    if report.verdict.level is not Level.REASSOCIATED:
+        return ""
+    phrases = dict.fromkeys(phrase for output in report.outputs for phrase in output.up_to)
+    return f", up to {' and '.join(phrases or ['the order of accumulation'])}"
 
 
 def _pair(report: Report) -> str:

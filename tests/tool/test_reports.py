@@ -55,7 +55,7 @@ def report(source: Path) -> Report:
         witness=Witness({"x": np.arange(15, dtype=np.float32).reshape(3, 5),
                          "w": np.ones(3, ml_dtypes.bfloat16)}, (2, 4), 1.5, float("-inf"), 1e-7, output="out0"),
         assumptions=["shapes as given"],
-        checks=[Check("{0,1} inputs", False, "2 of 64 differ"), Check("float64 judge", None)],
+        checks=[Check("{0,1} inputs", False, "2 of 64 differ"), Check("float64 judge", None, applies=False)],
         findings=[Finding("order-sensitive", "bound 0.5 exceeds 0.01", Span(str(source), 2, 5, "y"), "error")],
         timings={"capture": 1.25, "total": 2.5},
         subjects=(Subject(str(source), "f", "torch", ["k"]), Subject("b.py", "g", "jax")),

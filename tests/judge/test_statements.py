@@ -1,0 +1,178 @@
+"""Sentences of a report that must be true: at how many shapes what was done, up to what, and what is undefined."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from equivalence.judge import judge
+from equivalence.verdicts import Level, Report
+from irverify.report.words import headline
+from lowering.ir.builder import Builder
+from lowering.ir.program import Program
+from lowering.ir.types import F32, TensorType
+from tests.semantics.programs import EQUAL, Body, arrays, launched, options, program
+
+
+def judged(*pairs: tuple[Program, Program, str]) -> Report:
+    with np.errstate(all="ignore"):
+        return judge(
+            [a for a, _, _ in pairs], [b for _, b, _ in pairs], [arrays(1, spec) for _, _, spec in pairs], options()
+        )
+
+
+def both(a: Body, b: Body, *specs: str) -> Report:
+    return judged(*[(program(a, spec), program(b, spec), spec) for spec in specs])
+
+
+# -- sets of shapes ----------------------------------------------------------------------------------------------
+
+
+def doubled(k: Any, x: Any) -> Any:
+    return k.mul(x, 2.0)
+
+
+def scaled(k: Any, x: Any) -> Any:
+    return k.div(x, k.b.broadcast(k.add(k.sum(k.mul(x, x)), 1.0), x.type.shape, []))
+
+
+def inverse(k: Any, x: Any) -> Any:
+    total = k.add(k.sum(k.mul(x, x)), 1.0)
+    return k.mul(x, k.b.broadcast(k.div(k.lit(1.0, total), total), x.type.shape, []))
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "level", "said"),
+    [
+        (doubled, lambda k, x: k.add(x, x), Level.BITWISE, "proved"),
+        (scaled, inverse, Level.REAL, "examined"),
+        (scaled, lambda k, x: k.mul(scaled(k, x), 1.5), Level.DIFFERENT, "run"),
+    ],
+)
+def test_only_equal_words_are_proved(a: Body, b: Body, level: Level, said: str) -> None:
+    report = both(a, b, "f32[5]", "f32[3]")
+    assert report.verdict.level is level and f"inputs are finite; {said} at 2 sets of shapes" in report.assumptions
+
+
+def test_a_single_set_is_one_set() -> None:
+    assert "inputs are finite; proved at 1 set of shapes" in both(doubled, doubled, "f32[5]").assumptions
+
+
+def cut(rows: int, limit: int) -> Program:
+    b = Builder()
+    x = b.value(TensorType(F32, (rows,)))
+    b.block.args = [x]
+    part = b("slice", x, start=(0,), limit=(min(rows, limit),), step=(1,))
+    return Program(b.block, ["x0"], [("out0", b("mul", part, b.like(2.0, part)))])
+
+
+def test_an_output_of_another_shape_elsewhere_is_a_warning() -> None:
+    every = [(cut(n, 99), cut(n, 7), f"f32[{n}]") for n in (7, 9, 5)]
+    report = judged(*every)
+    assert report.verdict.level is Level.BITWISE
+    [found] = [finding for finding in report.findings if finding.code == "specialised-shape"]
+    assert found.severity == "warning" and "f32[9] in A and f32[7] in B" in found.message
+    assert [shape.level for shape in report.shapes] == [Level.BITWISE, Level.UNDECIDED, Level.BITWISE]
+    assert "another shape" in report.shapes[1].note and not report.shapes[2].note
+    assert "inputs are finite; proved at 2 sets of shapes" in report.assumptions
+
+
+# -- undefined values --------------------------------------------------------------------------------------------
+
+
+def filled(n: int, written: int, spare: bool = False) -> Program:
+    """2x in the first elements of an output, undefined ones behind; ``spare``: times 0, so that none moves."""
+
+    def body(k: Any, x: Any, out: Any) -> None:
+        lanes = k.lanes(n)
+        value = k.load(x, lanes, k.cmp("lt", lanes, written))
+        kept = k.mul(value, 0.0) if spare else k.mul(value, 2.0)
+        k.store(out, lanes, kept)
+
+    return launched(body, f"f32[{n}]", out=f"f32[{n}]")
+
+
+def test_another_shape_does_not_take_back_what_is_undefined_at_the_given_one() -> None:
+    given = (filled(8, 6), filled(8, 6), "f32[8]")
+    harmless = (filled(4, 3, spare=True), filled(4, 3, spare=True), "f32[4]")
+    for every in ((given,), (given, harmless)):
+        report = judged(*every)
+        assert report.verdict.level is Level.UNDECIDED and "undefined value may reach out0" in report.verdict.reason
+    alone = judged(harmless)
+    assert alone.verdict.level in EQUAL and [f.code for f in alone.findings] == ["undefined-read"]
+
+
+# -- up to what --------------------------------------------------------------------------------------------------
+
+
+def test_sums_in_another_order_are_equal_up_to_it() -> None:
+    report = both(lambda k, x: k.sum(x), lambda k, x: k.sum(x, order="sequential"), "f32[3,5]")
+    assert headline(report).endswith("up to the order of accumulation")
+
+
+def test_open_accuracy_is_no_accumulation() -> None:
+    report = both(lambda k, x: k.fn("exp", x), lambda k, x: k.fn("exp", x), "f32[5]")
+    assert report.verdict.level in (Level.BITWISE, Level.REASSOCIATED)
+    if report.verdict.level is Level.REASSOCIATED:
+        assert "accumulation" not in headline(report) and "the accuracy of intrinsics" in headline(report)
+
+
+def test_an_open_maximum_is_no_accumulation() -> None:
+    def largest(k: Any, x: Any) -> Any:
+        return k.b("reduce", x, axis=1, combine="max", order="unordered")
+
+    report = both(largest, lambda k, x: largest(k, x), "f32[3,5]")
+    assert report.verdict.level is Level.REASSOCIATED
+    assert headline(report).endswith("up to the order of maxima and minima, which only the sign of a zero can show")
+
+
+def test_keys_that_are_equal_are_no_accumulation() -> None:
+    def sort(k: Any, x: Any) -> Any:
+        return k.b.op("sort", [x], axis=1, order="descending", stable=False).results[0]
+
+    report = both(sort, lambda k, x: sort(k, x), "f32[3,5]")
+    assert report.verdict.level is Level.REASSOCIATED
+    assert headline(report).endswith("up to the order of equal keys")
+
+
+# -- the path condition ------------------------------------------------------------------------------------------
+
+PATHS = """
+import numpy as np
+from equivalence.evaluator import Machine
+from equivalence.interpretations.exact import Exact
+from equivalence.interpretations.reassociated import Reassociated
+from tests.judge.test_statements import gathered
+for seed in (0, 1):
+    done = Machine(gathered(), [Exact(seed), Reassociated(seed)]).run({"x0": np.arange(8, dtype=np.float32)})
+    print(sorted(done.path.items()))
+"""
+
+
+def gathered() -> Program:
+    """x at an address made of x's own first element."""
+
+    def body(k: Any, x: Any, out: Any) -> None:
+        first = k.load(x, k.int(0))
+        k.store(out, k.int(0), k.load(x, k.cast(first, "i32", rounding="rtz")))
+
+    return launched(body, "f32[8]", out="f32[1]", key="gathered")
+
+
+def test_paths_are_the_same_in_every_process_and_others_under_another_seed() -> None:
+    root = Path(__file__).parents[2]
+    texts = [
+        subprocess.run([sys.executable, "-c", PATHS], capture_output=True, text=True, check=True, cwd=root,
+                       env={**os.environ, "PYTHONHASHSEED": str(number), "PYTHONPATH": str(root)}).stdout
+        for number in (1, 2)
+    ]  # fmt: skip
+    assert texts[0] == texts[1], hashlib.sha256(texts[0].encode()).hexdigest()
+    zero, one = texts[0].splitlines()
+    assert zero != one and "exact" in zero and "reassociated" in zero
