@@ -17,7 +17,7 @@ from generated import DOCS, finish, table
 import lowering.frontends.stablehlo.translate
 import lowering.frontends.ttir.kernel  # noqa: F401  (fills its registry)
 from lowering.frontends import aten
-from lowering.frontends.aten.registry import _PRIMS
+from lowering.frontends.aten.registry import PRIMS
 from lowering.frontends.stablehlo.node import HANDLERS as STABLEHLO
 from lowering.frontends.ttir import libdevice
 from lowering.frontends.ttir.extern import SPECIAL
@@ -133,7 +133,7 @@ def extras() -> str:
         "libdevice functions (`tt.extern_elementwise`) known by symbol, f32 and f64; any other is opaque, equal only "
         f"to itself on equal operands: {spelled(sorted(unpaired(known)))}\n\n"
         f"TTIR ops without a numeric meaning, skipped: {spelled(sorted(IGNORED))}\n\n"
-        f"Primitives of PyTorch's decompositions, read as the ATen op of the same meaning: {spelled(sorted(_PRIMS))}\n"
+        f"Primitives of PyTorch's decompositions, read as the ATen op of the same meaning: {spelled(sorted(PRIMS))}\n"
     )
 
 

@@ -38,7 +38,7 @@ KEPT = _names(
     rsub fill floor_divide remainder logaddexp nan_to_num
     cat stack flip roll tril triu constant_pad_nd repeat zeros zeros_like ones ones_like full full_like arange
     scalar_tensor new_zeros new_ones new_full eye linspace clone _to_copy copy
-    avg_pool2d max_pool2d_with_indices _adaptive_avg_pool2d
+    avg_pool2d max_pool2d_with_indices adaptive_max_pool2d _adaptive_avg_pool2d
     randn randn_like rand rand_like randint randint_like randperm bernoulli normal_functional uniform exponential
     """
 )
@@ -56,7 +56,7 @@ _MORE = _names(
     """
     _scaled_dot_product_flash_attention_for_cpu upsample_nearest1d upsample_nearest2d upsample_nearest3d
     upsample_bilinear2d upsample_bicubic2d upsample_trilinear3d
-    linalg_vector_norm addmv adaptive_max_pool2d dist ldexp copysign remainder
+    linalg_vector_norm addmv dist ldexp copysign remainder
     """
 )
 INTEGER_DRAWS = _names("randint randint_like random random_ randperm")

@@ -78,23 +78,9 @@ class Composites:
         soft = soft if beta == 1 else self.builder("div", soft, self.builder.like(beta, x))
         return self.builder("select", self.above(scaled, threshold), x, soft)
 
-    def mish(self, x: Value) -> Value:
-        return self.builder("mul", x, self.fn("tanh", self.fn("log1p", self.exp(x))))
-
-    def log_sigmoid(self, x: Value) -> Value:
-        b = self.builder
-        tail = self.fn("log1p", self.exp(b("neg", b("abs", x))))
-        return b("sub", b("min", x, b.like(0.0, x)), tail)
-
     def relu6(self, x: Value) -> Value:
         b = self.builder
         return b("min", b("max", x, b.like(0.0, x)), b.like(6.0, x))
-
-    def hardsigmoid(self, x: Value) -> Value:
-        return self.scale(self.relu6(self.plus(x, 3.0)), 1 / 6)
-
-    def hardswish(self, x: Value) -> Value:
-        return self.scale(self.builder("mul", x, self.relu6(self.plus(x, 3.0))), 1 / 6)
 
     def elu(self, x: Value, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0) -> Value:
         positive = x if scale == 1 else self.scale(x, scale)

@@ -18,7 +18,7 @@ def add(ctx: Context, self: Any, other: Any, alpha: Any = 1) -> Value:
     return _add_scaled(ctx, self, other, alpha)
 
 
-@aten("sub", "subtract")
+@aten("sub")
 def sub(ctx: Context, self: Any, other: Any, alpha: Any = 1) -> Value:
     if alpha == 1:
         return ctx.builder("sub", *ctx.operands(self, other, scalars=_addend(ctx)))
@@ -52,12 +52,12 @@ def _add_scaled(ctx: Context, self: Any, other: Any, alpha: Any) -> Value:
     return ctx.builder("add", a, ctx.builder("mul", b, factor))
 
 
-@aten("mul", "multiply")
+@aten("mul")
 def mul(ctx: Context, self: Any, other: Any) -> Value:
     return ctx.builder("mul", *ctx.operands(self, other))
 
 
-@aten("div", "divide", "true_divide")
+@aten("div")
 def div(ctx: Context, self: Any, other: Any, rounding_mode: str | None = None) -> Value:
     if rounding_mode == "floor":
         return floor_divide(ctx, self, other)
@@ -139,7 +139,7 @@ def _extremum(ctx: Context, name: str, self: Any, other: Any, nan: str) -> Value
     return ctx.builder(name, *ctx.operands(self, other, scalars="common"), nan=nan)
 
 
-@aten("clamp", "clip")
+@aten("clamp")
 def clamp(ctx: Context, self: Any, min: Any = None, max: Any = None) -> Value:
     given = [a for a in (self, min, max) if a is not None]
     values = iter(ctx.operands(*given))
@@ -201,7 +201,7 @@ def addcdiv(ctx: Context, self: Any, tensor1: Any, tensor2: Any, value: Any = 1)
     return build("add", a, build("div", x if factor is None else build("mul", x, factor), y))
 
 
-@aten("atan2", "arctan2")
+@aten("atan2")
 def atan2(ctx: Context, self: Any, other: Any) -> Value:
     return ctx.composites.fn("atan2", *_floats(ctx, self, other))
 
@@ -225,10 +225,9 @@ def _wide_length(ctx: Context, a: Value, b: Value) -> Value:
 def _scaled_length(ctx: Context, a: Value, b: Value) -> Value:
     build, kit = ctx.builder, ctx.composites
     top, low = build("max", a, b), build("min", a, b)
-    zero = build.like(0.0, top)
-    empty = build.cmp("eq", top, zero)
-    ratio = build("div", low, build("select", empty, build.like(1.0, top), top))
-    return build("mul", top, kit.fn("sqrt", kit.plus(build("mul", ratio, ratio), 1.0)))
+    ratio = build("div", low, top)
+    length = build("mul", top, kit.fn("sqrt", kit.plus(build("mul", ratio, ratio), 1.0)))
+    return build("select", build.is_nan(ratio), build("add", top, low), length)  # 0 / 0
 
 
 @aten("copysign")
@@ -250,16 +249,6 @@ def signbit(ctx: Context, self: Any) -> Value:
     if x.type.dtype.is_float:
         return _sign_bit(ctx, x)
     return ctx.builder.cmp("lt", x, ctx.builder.like(0, x))
-
-
-@aten("xlogy")
-def xlogy(ctx: Context, self: Any, other: Any) -> Value:
-    """x * log(y), 0 where x is 0, NaN where y is."""
-    x, y = _floats(ctx, self, other)
-    build = ctx.builder
-    value = build("mul", x, ctx.composites.fn("log", y))
-    value = build("select", build.cmp("eq", x, build.like(0.0, x)), build.like(0.0, x), value)
-    return build("select", build.is_nan(y), y, value)
 
 
 @aten("logaddexp")

@@ -16,9 +16,8 @@ def _compare(name: str, pred: str) -> None:
         return ctx.builder.cmp(pred, *ctx.operands(self, other, scalars="common"))
 
 
-_ALIASES = {"not_equal": "ne", "less": "lt", "less_equal": "le", "greater": "gt", "greater_equal": "ge"}
-for _name, _pred in {**{p: p for p in ("eq", "ne", "lt", "le", "gt", "ge")}, **_ALIASES}.items():
-    _compare(_name, _pred)
+for _pred in ("eq", "ne", "lt", "le", "gt", "ge"):
+    _compare(_pred, _pred)
 
 
 def _logical(name: str, op: str) -> None:
@@ -37,7 +36,6 @@ def _bitwise(name: str, op: str) -> None:
 for _op in ("and", "or", "xor"):
     _logical(f"logical_{_op}", _op)
     _bitwise(f"bitwise_{_op}", _op)
-    _bitwise(f"__{_op}__", _op)
 
 
 @aten("logical_not")
@@ -50,14 +48,14 @@ def bitwise_not(ctx: Context, self: Any) -> Value:
     return ctx.builder("not", ctx.value(self))
 
 
-@aten("bitwise_left_shift", "__lshift__")
+@aten("bitwise_left_shift")
 def shift_left(ctx: Context, self: Any, other: Any) -> Value:
     """0 where the distance is negative or not below the width."""
     x, n = ctx.operands(self, other)
     return _shift(ctx, "shl", x, n, ctx.builder.like(0, x))
 
 
-@aten("bitwise_right_shift", "__rshift__")
+@aten("bitwise_right_shift")
 def shift_right(ctx: Context, self: Any, other: Any) -> Value:
     """The sign everywhere where the distance is negative or not below the width."""
     x, n = ctx.operands(self, other)
@@ -85,22 +83,3 @@ def masked_fill(ctx: Context, self: Any, mask: Any, value: Any) -> Value:
     shape, dt = ctx.broadcast_shape(self, mask), ctx.out.dtype
     filler = ctx.value(value, dt, shape)
     return ctx.builder("select", ctx.value(mask, BOOL, shape), filler, ctx.value(self, dt, shape))
-
-
-@aten("heaviside")
-def heaviside(ctx: Context, self: Any, values: Any) -> Value:
-    x, v = ctx.operands(self, values)
-    b, zero = ctx.builder, ctx.builder.like(0, x)
-    step = b("select", b.cmp("gt", x, zero), b.like(1, x), zero)
-    return b("select", b.cmp("eq", x, zero), v, step)
-
-
-@aten("isclose")
-def isclose(ctx: Context, self: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8,
-            equal_nan: bool = False) -> Value:  # fmt: skip
-    a, b_ = ctx.operands(self, other)
-    b, kit = ctx.builder, ctx.composites
-    allowed = kit.plus(kit.scale(b("abs", b_), rtol), atol)
-    near = b.cmp("le", b("abs", b("sub", a, b_)), allowed)
-    result = b("or", near, b.cmp("eq", a, b_))
-    return b("or", result, b("and", b.is_nan(a), b.is_nan(b_))) if equal_nan else result

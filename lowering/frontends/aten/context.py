@@ -22,11 +22,12 @@ Number = bool | int | float
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """Whose kernels are meant: ``target`` 'cpu' or a GPU ('sm_80'), and whether its f32 products round to TF32."""
+    """Whose kernels are meant: ``target`` 'cpu' or a GPU ('sm_80'), how its products round."""
 
     target: str = "cpu"
     matmul_tf32: bool = False
     convolution_tf32: bool = False
+    fp16_accumulation: bool = False
 
     @property
     def cuda(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lowering.frontends.aten.context import Context
@@ -98,6 +98,8 @@ def _geometry(rank: int, stride: Any, padding: Any, dilation: Any, groups: int) 
 @aten("convolution", "_convolution", "convolution_overrideable")
 def convolution(ctx: Context, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any,
                 is_transposed: bool, output_padding: Any, groups: int, *flags: Any) -> Value:  # fmt: skip
+    if len(flags) == 4 and not flags[3]:  # of _convolution: benchmark, deterministic, cudnn_enabled, allow_tf32
+        ctx.library = replace(ctx.library, convolution_tf32=False)
     x, w = ctx.value(input), ctx.value(weight)
     batched = x.type.rank == w.type.rank
     x = x if batched else ctx.builder.reshape(x, (1, *x.type.shape))

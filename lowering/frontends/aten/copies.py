@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from lowering.capture.trace import TensorRef
 from lowering.frontends.aten.context import Context
 from lowering.frontends.aten.registry import aten
 from lowering.ir.program import Value
 from lowering.ir.types import I64
 
 
-@aten("cat", "concat", "concatenate")
+@aten("cat")
 def cat(ctx: Context, tensors: Sequence[Any], dim: int = 0) -> Value:
     axis = ctx.axis(dim, len(ctx.out.shape))
     # An empty 1-d tensor takes part in any cat (a legacy rule).
@@ -52,11 +53,6 @@ def repeat(ctx: Context, self: Any, repeats: Sequence[int]) -> Value:
     wide = tuple(n for pair in zip(repeats, shape, strict=True) for n in pair)
     dims = [2 * i + 1 for i in range(len(repeats))]
     return b.reshape(b.broadcast(b.reshape(x, shape), wide, dims), ctx.out.shape)
-
-
-@aten("expand", "expand_copy", "broadcast_to")
-def expand(ctx: Context, self: Any, size: Any = None, implicit: bool = False) -> Value:
-    return ctx.value(self)  # stored under the output's shape
 
 
 @aten("flip")
@@ -173,6 +169,8 @@ def eye(ctx: Context, n: int, m: int | None = None) -> Value:
 @aten("linspace")
 def linspace(ctx: Context, start: Any, end: Any, steps: int) -> Value:
     """The first half counts up from ``start``, the second half down from ``end``, in the result's precision."""
+    if isinstance(start, TensorRef) or isinstance(end, TensorRef):
+        raise ctx.unsupported("numbers as bounds", " between tensors")
     dt = ctx.out.dtype.numpy.type
     index, step = np.arange(steps), (dt(end) - dt(start)) / dt(max(1, steps - 1))
     rising, falling = dt(start) + step * index.astype(dt), dt(end) - step * (steps - 1 - index).astype(dt)

@@ -38,7 +38,7 @@ def wrap(ctx: Context, index: Value, extent: int) -> Value:
     return b("select", b.cmp("lt", index, b.like(0, index)), b("add", index, b.like(extent, index)), index)
 
 
-@aten("gather", "take_along_dim")
+@aten("gather")
 def gather(ctx: Context, self: Any, dim: int, index: Any, sparse_grad: bool = False) -> Value:
     x, at = ctx.value(self), ctx.value(index, I64)
     if not x.type.rank:
@@ -132,14 +132,14 @@ def _mask_count(ctx: Context, extents: Sequence[int], indices: Sequence[Any], re
     return result[masks[0]]
 
 
-@aten("index", "_unsafe_index")
+@aten("index")
 def index_(ctx: Context, self: Any, indices: Sequence[Any]) -> Value:
     x = ctx.value(self)
     count = _mask_count(ctx, x.type.shape, indices, ctx.out.shape)
     return ctx.builder("gather", x, *_placed(ctx, x.type.shape, _expanded(ctx, indices, count)))
 
 
-@aten("index_put", "_index_put_impl", "_unsafe_index_put")
+@aten("index_put", "_index_put_impl")
 def index_put(ctx: Context, self: Any, indices: Sequence[Any], values: Any, accumulate: bool = False,
               unsafe: bool = False) -> Value:  # fmt: skip
     """Colliding writes without accumulate have no order; with it, CUDA sorts by position first."""
@@ -232,13 +232,6 @@ def index_add(ctx: Context, self: Any, dim: int, index: Any, source: Any, alpha:
 @aten("index_copy")
 def index_copy(ctx: Context, self: Any, dim: int, index: Any, source: Any) -> Value:
     return _along(ctx, self, dim, index, ctx.value(source), "set")
-
-
-@aten("index_fill")
-def index_fill(ctx: Context, self: Any, dim: int, index: Any, value: Any) -> Value:
-    axis, shape = ctx.axis(dim, len(self.shape)), list(self.shape)
-    shape[axis] = index.shape[0] if index.shape else 1
-    return _along(ctx, self, dim, index, ctx.value(value, ctx.out.dtype, shape), "set")
 
 
 @aten("slice_scatter")

@@ -8,14 +8,14 @@ from lowering.frontends.aten.context import Context
 from lowering.frontends.aten.dtypes import opmath
 from lowering.frontends.aten.registry import aten
 from lowering.ir.program import Value
-from lowering.ir.types import F32
+from lowering.ir.types import F16, F32
 
 
 def dot(ctx: Context, a: Value, b: Value, tf32: bool | None = None) -> Value:
     """[..., M, K] x [..., K, N] in the accumulator's dtype; leading dimensions broadcast."""
     tf32 = ctx.library.matmul_tf32 if tf32 is None else tf32
     precision = "tf32" if tf32 and ctx.cuda and a.type.dtype is F32 else "ieee"
-    acc = opmath(a.type.dtype)
+    acc = F16 if a.type.dtype is F16 and ctx.library.fp16_accumulation else opmath(a.type.dtype)
     lead = _common(a.type.shape[:-2], b.type.shape[:-2])
     a, b = (ctx.builder.broadcast(x, (*lead, *x.type.shape[-2:])) for x in (a, b))
     return ctx.builder("dot", a, b, acc=acc.name, precision=precision, order="unordered", impl="torch")
@@ -84,7 +84,7 @@ def matmul_values(ctx: Context, a: Value, b: Value) -> Value:
     return build.reshape(product, (*shape, *rows, *(() if column else (product.type.shape[-1],))))
 
 
-@aten("matmul", "dot", "vdot", "mv", "inner")
+@aten("dot", "mv")
 def matmul(ctx: Context, self: Any, other: Any) -> Value:
     return matmul_values(ctx, ctx.value(self), ctx.value(other))
 
@@ -100,13 +100,12 @@ def linear(ctx: Context, input: Any, weight: Any, bias: Any = None) -> Value:
     return product if bias is None else _combined(ctx, product, bias, 1, 1)
 
 
-@aten("outer", "ger")
-def outer(ctx: Context, self: Any, vec2: Any) -> Value:
-    x, y = ctx.compute(self), ctx.compute(vec2)
+def _outer(ctx: Context, self: Any, vec2: Any) -> Value:
+    x, y = ctx.operands_apart(self, vec2)
     shape = (x.type.size, y.type.size)
     return ctx.builder("mul", ctx.builder.broadcast(x, shape, (0,)), ctx.builder.broadcast(y, shape, (1,)))
 
 
 @aten("addr")
 def addr(ctx: Context, self: Any, vec1: Any, vec2: Any, beta: Any = 1, alpha: Any = 1) -> Value:
-    return _combined(ctx, outer(ctx, vec1, vec2), self, beta, alpha)
+    return _combined(ctx, _outer(ctx, vec1, vec2), self, beta, alpha)

@@ -89,14 +89,9 @@ def _sort(ctx: Context, self: Any, dim: int, descending: bool, stable: bool) -> 
     return [ctx.builder.reshape(v, self.shape) for v in pair]
 
 
-@aten("sort", "msort")
+@aten("sort")
 def sort(ctx: Context, self: Any, dim: Any = -1, descending: Any = False, stable: Any = False) -> Sequence[Value]:
     return _sort(ctx, self, dim, bool(descending), bool(stable))
-
-
-@aten("argsort")
-def argsort(ctx: Context, self: Any, dim: int = -1, descending: bool = False, stable: bool = False) -> Value:
-    return _sort(ctx, self, dim, descending, stable)[1]
 
 
 @aten("topk")

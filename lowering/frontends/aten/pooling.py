@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from lowering.frontends.aten.context import Context
+from lowering.frontends.aten.copies import expand_at
 from lowering.frontends.aten.indexing import take_rows
 from lowering.frontends.aten.registry import aten
 from lowering.frontends.aten.windows import Window, pad_spatial, patches, spread
@@ -54,12 +55,31 @@ def max_pool(ctx: Context, self: Any, kernel_size: Any, stride: Any = (), paddin
     values = _pooled(ctx, x, window, low, lowest)
     outside = math.prod(plane)  # padding loses against every position
     indices = b.broadcast(_pooled(ctx, where, window, low, outside), values.type.shape)
+    return [b.reshape(v, t.shape) for v, t in zip(_largest(ctx, values, indices), ctx.out_types, strict=True)]
+
+
+def _largest(ctx: Context, values: Value, indices: Value) -> tuple[Value, Value]:
+    """Along axis 2 the maximum and its index: the lowest among equals, the highest of NaNs."""
+    b = ctx.builder
     op = b.op("reduce", [values, indices], axis=2, combine="argmax", order="unordered", impl="torch")
     top, at = op.results
-    if x.type.dtype.is_float:
+    if values.type.dtype.is_float:
         last = ctx.composites.reduce("max", b("select", b.is_nan(values), indices, b.like(-1, indices)), 2)
         at = b("select", b.is_nan(top), last, at)
-    return [b.reshape(v, t.shape) for v, t in zip((top, at), ctx.out_types, strict=True)]
+    return top, at
+
+
+@aten("adaptive_max_pool2d")
+def adaptive_max_pool(ctx: Context, self: Any, output_size: Any) -> Sequence[Value]:
+    """Over the windows of adaptive_avg_pool2d, each flattened."""
+    b, x = ctx.builder, _batched(ctx, ctx.value(self), 2)
+    extents, outs = x.type.shape[2:], ctx.out.shape[-2:]
+    if not any(n % o for n, o in zip(extents, outs, strict=True)):
+        return max_pool(ctx, self, [n // o for n, o in zip(extents, outs, strict=True)])
+    where = b.broadcast(b.reshape(b.index((math.prod(extents),), 0), extents), x.type.shape, (2, 3))
+    pairs = [_largest(ctx, *cell) for cell in zip(_cells(ctx, x, outs), _cells(ctx, where, outs), strict=True)]
+    columns = [[expand_at(ctx, v, 2) for v in column] for column in zip(*pairs, strict=True)]
+    return [b.reshape(b("concat", *column, axis=2), ctx.out.shape) for column in columns]
 
 
 @aten("max_pool2d_with_indices_backward", "max_pool3d_with_indices_backward")
@@ -75,15 +95,6 @@ def max_pool_backward(ctx: Context, grad_output: Any, self: Any, kernel_size: An
     lines = b.index((planes, inner), 0)
     result = b("scatter", base, flat(grad), lines, flat(at), combine="add", order=order, impl="torch")
     return b.reshape(result, ctx.out.shape)
-
-
-@aten("adaptive_max_pool2d")
-def adaptive_max_pool(ctx: Context, self: Any, output_size: Any) -> Sequence[Value]:
-    x = _batched(ctx, ctx.value(self), 2)
-    outs = spread(output_size, 2)
-    if any(n % o for n, o in zip(x.type.shape[2:], outs, strict=True)):
-        raise ctx.unsupported("output sizes that divide the input's", " with uneven windows")
-    return max_pool(ctx, self, [n // o for n, o in zip(x.type.shape[2:], outs, strict=True)])
 
 
 # -- average ----------------------------------------------------------------------------------------------------------
@@ -123,23 +134,27 @@ def adaptive_avg_pool(ctx: Context, self: Any, output_size: Any) -> Value:
     b, x = ctx.builder, _batched(ctx, ctx.compute(self), rank)
     extents, outs = x.type.shape[2:], ctx.out.shape[-rank:]
     if any(n % o for n, o in zip(extents, outs, strict=True)):
-        return b.reshape(_uneven_average(ctx, x, extents, outs), ctx.out.shape)
+        return b.reshape(_uneven_average(ctx, x, outs), ctx.out.shape)
     size = tuple(n // o for n, o in zip(extents, outs, strict=True))
     total = ctx.composites.reduce("add", patches(ctx, x, Window(size, size, (1,) * rank), outs), 2)
     return b.reshape(b("div", total, b.like(float(math.prod(size)), total)), ctx.out.shape)
 
 
-def _uneven_average(ctx: Context, x: Value, extents: Sequence[int], outs: Sequence[int]) -> Value:
-    """Window by window, each flattened and reduced."""
+def _uneven_average(ctx: Context, x: Value, outs: Sequence[int]) -> Value:
+    """Window by window."""
+    means = [expand_at(ctx, ctx.composites.mean(cell, 2), 2) for cell in _cells(ctx, x, outs)]
+    return ctx.builder("concat", *means, axis=2)
+
+
+def _cells(ctx: Context, x: Value, outs: Sequence[int]) -> list[Value]:
+    """The windows floor(i n / o) ... ceil((i+1) n / o) of [N, C, ...], each as [N, C, window]."""
     b, lead, cells = ctx.builder, x.type.shape[:2], []
     for cell in np.ndindex(*outs):
-        spans = [(i * n // o, -(-(i + 1) * n // o)) for i, n, o in zip(cell, extents, outs, strict=True)]
+        spans = [(i * n // o, -(-(i + 1) * n // o)) for i, n, o in zip(cell, x.type.shape[2:], outs, strict=True)]
         start, limit = ([s[k] for s in spans] for k in (0, 1))
         part = b("slice", x, start=(0, 0, *start), limit=(*lead, *limit), step=(1,) * x.type.rank)
-        count = math.prod(e - s for s, e in spans)
-        mean = ctx.composites.mean(b.reshape(part, (*lead, count)), 2)
-        cells.append(b.reshape(mean, (*lead, 1)))
-    return b("concat", *cells, axis=2)
+        cells.append(b.reshape(part, (*lead, math.prod(e - s for s, e in spans))))
+    return cells
 
 
 @aten("avg_pool2d_backward")
@@ -172,8 +187,8 @@ def _window_positions(ctx: Context, shape: Sequence[int], offsets: np.ndarray, s
 # -- by constant positions --------------------------------------------------------------------------------------------
 
 
-@aten("upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d")
-def upsample_nearest(ctx: Context, self: Any, output_size: Any = None, *scales: Any, **_: Any) -> Value:
+@aten("upsample_nearest2d")
+def upsample_nearest(ctx: Context, self: Any, output_size: Any = None, *scales: Any) -> Value:
     """Position floor(i * scale) in f32, where scale is the given factor's inverse or the ratio of the extents."""
     x, rank = ctx.value(self), len(ctx.out.shape) - 2
     factors = scales[0] if len(scales) == 1 and isinstance(scales[0], (tuple, list)) else scales
@@ -203,6 +218,6 @@ def reflection_pad(ctx: Context, self: Any, padding: Sequence[int]) -> Value:
     return _edges(ctx, self, padding, "reflect")
 
 
-@aten("replication_pad1d", "replication_pad2d", "replication_pad3d")
+@aten("replication_pad2d", "replication_pad3d")
 def replication_pad(ctx: Context, self: Any, padding: Sequence[int]) -> Value:
     return _edges(ctx, self, padding, "replicate")

@@ -10,7 +10,7 @@ from lowering.frontends.aten.context import Context
 from lowering.frontends.aten.dtypes import opmath
 from lowering.frontends.aten.registry import aten
 from lowering.ir.program import Value
-from lowering.ir.types import BOOL, I64, DType
+from lowering.ir.types import BOOL
 
 
 class Folded:
@@ -118,11 +118,6 @@ def amin(ctx: Context, self: Any, dim: Any = (), keepdim: bool = False) -> Value
     return _extreme(ctx, "min", self, dim)
 
 
-@aten("aminmax")
-def aminmax(ctx: Context, self: Any, dim: Any = None, keepdim: bool = False) -> Sequence[Value]:
-    return amin(ctx, self, dim), amax(ctx, self, dim)
-
-
 def winner(ctx: Context, combine: str, x: Value, axis: int) -> tuple[Value, Value]:
     """The extreme value along ``axis`` and its lowest index; a NaN wins."""
     index = ctx.builder.index(x.type.shape, axis)
@@ -177,35 +172,6 @@ def all_(ctx: Context, self: Any, dim: Any = None, keepdim: bool = False) -> Val
     return folded.result(ctx, ctx.composites.reduce("and", folded.x, folded.axis))
 
 
-@aten("count_nonzero")
-def count_nonzero(ctx: Context, self: Any, dim: Any = None) -> Value:
-    folded = Folded(ctx, ctx.builder.cast(ctx.value(self, BOOL), I64), dim)
-    return folded.result(ctx, total(ctx, folded.x, folded.axis))
-
-
-@aten("linalg_vector_norm", "norm")
-def norm(
-    ctx: Context, self: Any, p: Any = 2, dim: Any = None, keepdim: bool = False, dtype: str | None = None
-) -> Value:
-    folded = Folded(ctx, _accumulated(ctx, self, dtype), dim)
-    return folded.result(ctx, _norm(ctx, folded, 2.0 if p is None else float(p)))
-
-
-def _norm(ctx: Context, folded: Folded, p: float) -> Value:
-    b, kit, x = ctx.builder, ctx.composites, folded.x
-    if math.isinf(p):
-        return kit.reduce("max" if p > 0 else "min", b("abs", x), folded.axis)
-    if p == 0:
-        return total(ctx, b.cast(b.cmp("ne", x, b.like(0.0, x)), x.type.dtype), folded.axis)
-    if p == 2:
-        return kit.fn("sqrt", total(ctx, b("mul", x, x), folded.axis))
-    if p == 1:
-        return total(ctx, b("abs", x), folded.axis)
-    power = kit.fn("pow", b("abs", x), b.like(p, x))
-    result = total(ctx, power, folded.axis)
-    return kit.fn("pow", result, b.like(1 / p, result))
-
-
 # -- softmax and its kin ----------------------------------------------------------------------------------------------
 
 
@@ -213,20 +179,24 @@ def _at_least_1d(ctx: Context, x: Value) -> Value:
     return x if x.type.rank else ctx.builder.reshape(x, (1,))
 
 
+def _converted(ctx: Context, self: Any) -> Value:
+    """In the dtype asked for, which is the result's, and then in the dtype to compute in."""
+    return ctx.builder.cast(ctx.value(self, ctx.out.dtype), opmath(ctx.out.dtype))
+
+
 def _softmax_like(ctx: Context, self: Any, dim: int, name: str) -> Value:
-    dt: DType = ctx.dtype(self.dtype)
-    x = _at_least_1d(ctx, ctx.value(self, opmath(dt if dt.is_float else ctx.out.dtype)))
+    x = _at_least_1d(ctx, _converted(ctx, self))
     result = getattr(ctx.composites, name)(x, ctx.axis(dim, x.type.rank))
     return ctx.builder.reshape(result, ctx.out.shape)
 
 
 @aten("_softmax", "softmax")
-def softmax(ctx: Context, self: Any, dim: int, half_to_float: Any = False) -> Value:
+def softmax(ctx: Context, self: Any, dim: int, dtype: Any = None) -> Value:
     return _softmax_like(ctx, self, dim, "softmax")
 
 
 @aten("_log_softmax", "log_softmax")
-def log_softmax(ctx: Context, self: Any, dim: int, half_to_float: Any = False) -> Value:
+def log_softmax(ctx: Context, self: Any, dim: int, dtype: Any = None) -> Value:
     return _softmax_like(ctx, self, dim, "log_softmax")
 
 
@@ -234,7 +204,7 @@ def log_softmax(ctx: Context, self: Any, dim: int, half_to_float: Any = False) -
 def safe_softmax(ctx: Context, self: Any, dim: int, dtype: str | None = None) -> Value:
     """0 in rows that are -inf throughout."""
     b, axis = ctx.builder, ctx.axis(dim, len(self.shape))
-    x = ctx.compute(self)
+    x = _converted(ctx, self)
     masked = ctx.composites.reduce("and", b.cmp("eq", x, b.like(-math.inf, x)), axis)
     result = ctx.composites.softmax(x, axis)
     return b("select", ctx.composites.spread(masked, x, axis), b.like(0.0, x), result)
@@ -244,19 +214,3 @@ def safe_softmax(ctx: Context, self: Any, dim: int, dtype: str | None = None) ->
 def logsumexp(ctx: Context, self: Any, dim: Any, keepdim: bool = False) -> Value:
     folded = Folded(ctx, ctx.compute(self), dim)
     return folded.result(ctx, ctx.composites.logsumexp(folded.x, folded.axis))
-
-
-@aten("_softmax_backward_data")
-def softmax_backward(ctx: Context, grad_output: Any, output: Any, dim: int, input_dtype: Any = None) -> Value:
-    b, (grad, y) = ctx.builder, (ctx.compute(a) for a in (grad_output, output))
-    axis, product = ctx.axis(dim, y.type.rank), b("mul", grad, y)
-    inner = ctx.composites.spread(total(ctx, product, axis), y, axis)
-    return b("mul", b("sub", grad, inner), y)
-
-
-@aten("_log_softmax_backward_data")
-def log_softmax_backward(ctx: Context, grad_output: Any, output: Any, dim: int, input_dtype: Any = None) -> Value:
-    b, (grad, y) = ctx.builder, (ctx.compute(a) for a in (grad_output, output))
-    axis = ctx.axis(dim, y.type.rank)
-    inner = ctx.composites.spread(total(ctx, grad, axis), y, axis)
-    return b("sub", grad, b("mul", ctx.composites.exp(y), inner))

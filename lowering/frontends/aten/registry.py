@@ -9,6 +9,7 @@ Python.  It returns one value per output (None where the op returns none); each 
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -46,14 +47,14 @@ _SHARED = """
     bitwise_and bitwise_or bitwise_xor bitwise_not
     hypot asin acos atan asinh acosh atanh sinh cosh fmod remainder pow
 """
-_PRIMS = {"prims.convert_element_type": "_to_copy", **{f"prims.{name}": name for name in _SHARED.split()}}
+PRIMS = {"prims.convert_element_type": "_to_copy", **{f"prims.{name}": name for name in _SHARED.split()}}
 
 
 def base_name(op: str) -> str:
     """'add' for 'aten.add_.Tensor': an in-place op computes the same and is written to its outputs."""
     namespace, name = op.split(".")[:2]
     if namespace != "aten":
-        return _PRIMS.get(f"{namespace}.{name}", op)
+        return PRIMS.get(f"{namespace}.{name}", op)
     return name if name in HANDLERS else name.removesuffix("_")
 
 
@@ -79,7 +80,7 @@ def lower_call(
 def _run(ctx: Context, handler: Handler) -> list[Value]:
     signature = inspect.signature(handler)
     known = signature.parameters
-    kwargs = {k: v for k, v in ctx.call.kwargs.items() if k in known or not (k in _STORAGE_KWARGS or "out" in k)}
+    kwargs = {k: v for k, v in ctx.call.kwargs.items() if k in known or not _says_where(k)}
     try:
         bound = signature.bind(ctx, *ctx.call.args, **kwargs)
     except TypeError as error:
@@ -89,6 +90,10 @@ def _run(ctx: Context, handler: Handler) -> list[Value]:
     if len(results) < len(ctx.outputs):
         raise ctx.unsupported(f"{len(ctx.outputs)} outputs were recorded, {len(results)} are modelled")
     return results[: len(ctx.outputs)]
+
+
+def _says_where(keyword: str) -> bool:
+    return keyword in _STORAGE_KWARGS or re.fullmatch(r"out\d*", keyword) is not None
 
 
 def _stored(ctx: Context, value: Value, ref: TensorRef) -> Value:

@@ -17,7 +17,6 @@ def _integral(name: str, mode: str) -> None:
 
 for _name in ("floor", "ceil", "trunc"):
     _integral(_name, _name)
-_integral("fix", "trunc")
 
 
 def _round(ctx: Context, x: Value, mode: str) -> Value:
@@ -34,15 +33,11 @@ def round_(ctx: Context, self: Any, decimals: int = 0) -> Value:
     return b(down, _round(ctx, b(up, x, power), "even"), power)
 
 
-@aten("frac")
-def frac(ctx: Context, self: Any) -> Value:
-    x = ctx.value(self)
-    return ctx.builder("sub", x, _round(ctx, x, "trunc"))
-
-
-@aten("_to_copy", "to", "clone", "contiguous", "_conj_copy", "view_copy", "_unsafe_view")
+@aten("_to_copy", "clone", "_conj_copy", "view_copy")
 def convert(ctx: Context, self: Any, *_: Any) -> Value:
     """A copy, in the output's dtype."""
+    if ctx.call.op == "aten.view_copy.dtype":
+        raise ctx.unsupported("bits seen under another dtype: use .view(dtype)")
     return ctx.builder.reshape(ctx.value(self), ctx.out.shape)
 
 

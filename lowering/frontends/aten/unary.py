@@ -39,11 +39,6 @@ _INTRINSICS = {
         name: name
         for name in ["sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "erfinv", "lgamma", "digamma"]
     },
-    "arcsin": "asin",
-    "arccos": "acos",
-    "arctan": "atan",
-    "special_erf": "erf",
-    "special_erfinv": "erfinv",
 }
 
 
@@ -63,32 +58,23 @@ def _composite(name: str, function: Callable[..., Value]) -> None:
         return function(ctx, ctx.compute(self))
 
 
-for _name in ["sigmoid", "silu", "mish", "log_sigmoid", "relu6", "hardsigmoid", "hardswish", "reciprocal"]:
+for _name in ["sigmoid", "silu", "reciprocal"]:
     _composite(_name, lambda ctx, x, _name=_name: getattr(ctx.composites, _name)(x))
-_composite("deg2rad", lambda ctx, x: ctx.composites.scale(x, math.pi / 180))
-_composite("rad2deg", lambda ctx, x: ctx.composites.scale(x, 180 / math.pi))
-_composite("log_sigmoid_forward", lambda ctx, x: ctx.composites.log_sigmoid(x))
 
 
-@aten("neg", "negative")
+@aten("neg")
 def neg(ctx: Context, self: Any) -> Value:
     return ctx.builder("neg", ctx.value(self))
 
 
-@aten("abs", "absolute")
+@aten("abs")
 def abs_(ctx: Context, self: Any) -> Value:
     return ctx.builder("abs", ctx.value(self))
 
 
-@aten("positive", "alias", "detach", "lift_fresh", "lift_fresh_copy", "real", "conj_physical")
+@aten("detach", "lift_fresh_copy", "conj_physical")
 def same(ctx: Context, self: Any) -> Value:
     return ctx.value(self)
-
-
-@aten("square")
-def square(ctx: Context, self: Any) -> Value:
-    x = ctx.operands(self)[0]
-    return ctx.builder("mul", x, x)
 
 
 @aten("sign", "sgn")
@@ -124,25 +110,9 @@ def leaky_relu(ctx: Context, self: Any, negative_slope: Any = 0.01) -> Value:
     return ctx.builder("select", ctx.composites.above(x, 0.0), x, ctx.composites.scale(x, float(negative_slope)))
 
 
-@aten("prelu", "_prelu_kernel")
-def prelu(ctx: Context, self: Any, weight: Any) -> Value:
-    x, w = ctx.operands(self, weight)
-    return ctx.builder("select", ctx.composites.above(x, 0.0), x, ctx.builder("mul", w, x))
-
-
 @aten("elu")
 def elu(ctx: Context, self: Any, alpha: Any = 1, scale: Any = 1, input_scale: Any = 1) -> Value:
     return ctx.composites.elu(ctx.compute(self), float(alpha), float(scale), float(input_scale))
-
-
-@aten("celu")
-def celu(ctx: Context, self: Any, alpha: Any = 1.0) -> Value:
-    return ctx.composites.elu(ctx.compute(self), float(alpha), 1.0, 1 / float(alpha))
-
-
-@aten("selu")
-def selu(ctx: Context, self: Any) -> Value:
-    return ctx.composites.elu(ctx.compute(self), 1.6732632423543772848170429916717, 1.0507009873554804934193349852946)
 
 
 @aten("hardtanh")
@@ -151,23 +121,7 @@ def hardtanh(ctx: Context, self: Any, min_val: Any = -1, max_val: Any = 1) -> Va
     return ctx.builder("min", ctx.builder("max", x, low), high)
 
 
-@aten("threshold")
-def threshold(ctx: Context, self: Any, threshold: Any, value: Any) -> Value:
-    x = ctx.value(self)
-    b = ctx.builder
-    return b("select", b.cmp("le", x, b.like(threshold, x)), b.like(value, x), x)
-
-
-@aten("logit")
-def logit(ctx: Context, self: Any, eps: float | None = None) -> Value:
-    x, b = ctx.compute(self), ctx.builder
-    if eps is not None:
-        x = b("min", b("max", x, b.like(eps, x)), b.like(1 - eps, x))
-    odds = b("div", x, b("sub", b.like(1.0, x), x))
-    return ctx.composites.fn("log", odds)
-
-
-@aten("pow", "float_power")
+@aten("pow")
 def pow_(ctx: Context, self: Any, exponent: Any) -> Value:
     if not isinstance(exponent, TensorRef) and float(exponent) in _POWERS and ctx.result_type(self, exponent).is_float:
         return _POWERS[float(exponent)](ctx, ctx.compute(self))
@@ -234,13 +188,6 @@ def _infinite(ctx: Context, self: Any, pred: str) -> Value:
         return ctx.builder.constant(pred == "lt", BOOL, x.type.shape)
     magnitude = ctx.builder("abs", x)
     return ctx.builder.cmp(pred, magnitude, ctx.builder.like(math.inf, x))
-
-
-@aten("isposinf", "isneginf")
-def is_signed_infinity(ctx: Context, self: Any) -> Value:
-    x = ctx.value(self)
-    infinity = math.inf if "pos" in ctx.call.op else -math.inf
-    return ctx.builder.cmp("eq", x, ctx.builder.like(infinity, x))
 
 
 @aten("nan_to_num")

@@ -271,11 +271,24 @@ def test_unique_and_consecutive() -> None:
     check(lambda t: torch.unique_consecutive(t, return_counts=True), x)
 
 
+def test_adaptive_max_pool_with_even_and_uneven_windows() -> None:
+    x = rand(2, 3, 6, 7)
+    x[0, 0, 2, 3] = x[0, 1, 0, 0] = nan
+    for size in ((3, 7), (4, 5), 1):
+        check(lambda t, s=size: F.adaptive_max_pool2d(t, s, return_indices=True), x)
+    check(lambda t: F.adaptive_max_pool1d(t, 4, return_indices=True), x[0])
+
+
+def test_addr_of_integers_is_exact() -> None:
+    whole = [torch.tensor([2**40 + 1, 3]), torch.tensor([3, 5, 7])]
+    check(lambda c, x, y: torch.addr(c, x, y, out=torch.empty_like(c)), rand(2, 3, dtype=torch.int64), *whole)
+
+
 @pytest.mark.parametrize("gelu", [False, True])
 @pytest.mark.parametrize("dtype", [f32, bf16], ids=str)
 def test_addmm_activation(gelu: bool, dtype: torch.dtype) -> None:
     inputs = [rand(*shape, dtype=dtype) for shape in ((4,), (3, 5), (5, 4))]
-    fn = lambda b, x, w: torch._addmm_activation(b, x, w, beta=0.5, alpha=2, use_gelu=gelu)  # noqa: E731
+    fn = lambda b, x, w: torch.ops.aten._addmm_activation(b, x, w, beta=0.5, alpha=2, use_gelu=gelu)  # noqa: E731
     ours, theirs = _ours(fn, tuple(inputs))[0], fn(*inputs)
     tolerance = 1e-5 if dtype is f32 else 2e-2
     torch.testing.assert_close(ours, theirs, rtol=tolerance, atol=tolerance)
