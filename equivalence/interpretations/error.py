@@ -76,6 +76,38 @@ _RATES = {"exp": 1.0, "exp2": float(np.log(2.0)) * (1 + 2.0**-50)}
 GROWTH: dict[str, Callable[[int, float], float]] = {"bound": worst, "expected": usual}
 
 
+class Split:
+    """A dot whose f32 operands are sums of ``parts`` of a narrow format, of which small products are left out.
+
+    As Triton's F32DotTC pass and XLA's dot algorithms do it (Henry, Tang and Heinecke, arXiv:1904.06376): a1 = rnd(a),
+    a2 = rnd(a - a1) and so on, to nearest, so |a - a1 - ... - ai| <= u^i |a| and |ai| <= u^(i-1) (1 + u) |a|.  Of two
+    parts a2 b2 is left out, of three a2 b3, a3 b2 and a3 b3.  With s parts, which miss r of an operand, a product is
+    off by r(a) b + a r(b) - r(a) r(b), at most 2 u^s + u^2s of |a| |b|, and by what is left out, at most (1 + u)^2
+    times u^2 of two parts, or 2 u^3 + u^4 of three.
+    """
+
+    def __init__(self, fmt: str, parts: int) -> None:
+        self.format = format_of(fmt)
+        u = 2.0**-self.format.p
+        self.products = {2: 3, 3: 6}[parts]
+        left_out = {2: u**2, 3: 2 * u**3 + u**4}[parts]
+        self.lost = (2 * u**parts + u ** (2 * parts) + (1 + u) ** 2 * left_out) * (1 + 2.0**-40)
+        self.spread = ((1 + u) / (1 - u)) ** 2  # magnitudes of all products of parts against |a| |b|
+
+    def beyond(self, size: Array) -> Array:
+        """Errors of operands whose parts are subnormal, and so perhaps flushed, or that the format does not hold."""
+        lowest = 2.0 ** (self.format.emin + 3 * self.format.p)
+        small = (size > 0) & (size < lowest)
+        large = size > self.format.max
+        if not (small.any() or large.any()):
+            return np.zeros((1,) * size.ndim)
+        return np.where(large, np.inf, np.where(small, np.minimum(size, 2.0 ** (self.format.emin + 2)), 0.0))
+
+
+#: By a dot's precision; products of two parts are exact in f32.
+SPLITS = {"tf32x3": Split("tf32", 2), "bf16x3": Split("bf16", 2), "bf16x6": Split("bf16", 3)}
+
+
 class Error(Interpretation):
     """Planes ``bound`` and ``expected``: absolute errors in f64."""
 
@@ -324,11 +356,16 @@ class Error(Interpretation):
         coarse = 2.0**-11 if site.attrs["precision"] == "tf32" else 2.0**-8 if site.attrs["precision"] == "bf16" else 0
         if coarse:
             ea, eb = (np.where(error > 0, error, 0) + coarse * v for error, v in ((ea, a), (eb, b)))
-        n = a.shape[-1]
+        split = SPLITS.get(site.attrs["precision"])
+        if split is not None:
+            ea, eb = ea + split.beyond(a), eb + split.beyond(b)
+        n = a.shape[-1] * (split.products if split is not None else 1)
         if "size" not in self._known:
             self._known["size"] = ieee.product(a, b)
         size = self._known["size"]
         total = self._growth(out, growth, n + 1) * size
+        if split is not None:
+            total = total * split.spread + split.lost * size
         if ea.any() or eb.any():
             total = total + ieee.product(a + ea, eb) if eb.any() else total
             total = total + ieee.product(ea, b) if ea.any() else total
