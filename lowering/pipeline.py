@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,7 @@ class _TorchLowering:
 
     def __init__(self, trace: HostTrace) -> None:
         self.trace = trace
-        self.library, self.notes = _library(trace)
+        self.library, self.notes = aten.Library(trace.target), _notes(trace)
         self.builder = Builder()
         self.memory = _Memory(self.builder, trace)
         self.kernels: dict[str, Function] = {}
@@ -71,7 +72,8 @@ class _TorchLowering:
     def event(self, event: AtenCall | Launch | HostRead) -> None:
         with self.builder.at(event.span):
             if isinstance(event, AtenCall):
-                aten.lower_call(self.builder, event, self.memory.read, self.memory.write, self.library)
+                library = replace(self.library, **{flag: True for flag in event.flags if "=" not in flag})
+                aten.lower_call(self.builder, event, self.memory.read, self.memory.write, library)
             elif isinstance(event, Launch):
                 self._launch(event)
             else:
@@ -114,21 +116,18 @@ class _TorchLowering:
         return Program(self.builder.block, names, outputs, self.kernels, attrs, [*self.trace.notes, *self.notes])
 
 
-def _library(trace: HostTrace) -> tuple[aten.Library, list[str]]:
-    """Whose ATen kernels are meant, and a note where the trace does not say how f32 convolutions round."""
-    flags = getattr(trace, "flags", {})
-    names = ("matmul_tf32", "convolution_tf32")
-    library = aten.Library(trace.target, *(bool(flags.get(name, False)) for name in names))
-    convolutions = [e for e in trace.events if isinstance(e, AtenCall) and e.op.startswith("aten.convolution")]
-    f32 = any(ref.dtype == "float32" for ref in _refs(convolutions))
-    if not f32 or not library.cuda or "convolution_tf32" in flags:
-        return library, []
-    return library, ["f32 convolutions are IEEE, as with torch.backends.cudnn.allow_tf32 = False (its default is True)"]
+def _notes(trace: HostTrace) -> list[str]:
+    """A note where f32 convolutions are taken to be IEEE, which is not torch's default."""
+    calls = (event for event in trace.events if isinstance(event, AtenCall))
+    ieee = [e for e in calls if e.op.startswith("aten.convolution") and "convolution_tf32" not in e.flags]
+    if trace.target == "cpu" or not any(ref.dtype == "float32" for ref in _refs(ieee)):
+        return []
+    return ["f32 convolutions are IEEE, as with torch.backends.cudnn.allow_tf32 = False (its default is True)"]
 
 
 def _digest(trace: HostTrace) -> str:
     """What the library's open orders can depend on: the ops and the layouts they get, not where they are written."""
-    calls = [(e.op, e.args, e.kwargs, e.outputs) for e in trace.events if isinstance(e, AtenCall)]
+    calls = [(e.op, e.args, e.kwargs, e.outputs, e.flags) for e in trace.events if isinstance(e, AtenCall)]
     return hashlib.sha256(repr((trace.target, calls)).encode()).hexdigest()
 
 

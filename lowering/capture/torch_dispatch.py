@@ -19,6 +19,7 @@ from lowering.capture import aten_policy as policy
 from lowering.capture.aten_events import as_data, functional_form, references_in, written_tensors
 from lowering.capture.draws import Streams
 from lowering.capture.recorder import Recorder
+from lowering.capture.torch_precision import flags_in_force, sentence
 from lowering.capture.torch_tensor import CPU, CUDA, VirtualTensor
 from lowering.capture.trace import AtenCall
 from lowering.capture.user_frames import CAPTURE_FRAME, user_span
@@ -206,7 +207,10 @@ class Dispatcher:
         refs = tuple(recorder.ref(tensor, "empty") for tensor in outputs)
         op, args, kwargs = functional_form(func, args, kwargs)
         read = list(references_in(args, kwargs))
-        recorder.aten(AtenCall(op, args, kwargs, refs, span, draw), read, untrue)
+        flags = flags_in_force(op.rpartition(".")[0], {ref.dtype for ref in read})
+        for flag in flags:
+            recorder.note(f"{sentence(flag)}: {span}")
+        recorder.aten(AtenCall(op, args, kwargs, refs, span, draw, flags), read, untrue)
 
     def _note_randomness(self, func: Any) -> None:
         if self.recorder is not None:

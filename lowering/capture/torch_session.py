@@ -22,6 +22,7 @@ from lowering.capture.torch_dispatch import Dispatcher, MixedDevices
 from lowering.capture.torch_functions import FunctionMode
 from lowering.capture.torch_inputs import InputPlacer, modules_of, named_arguments
 from lowering.capture.torch_outputs import enter_gradients, enter_outputs, enter_written_inputs
+from lowering.capture.torch_precision import ieee_convolutions
 from lowering.capture.torch_tensor import CPU, CUDA, VirtualTensor
 from lowering.capture.trace import HostTrace, Launch, PointerArg
 from lowering.capture.virtual_gpu import VirtualGpu
@@ -44,6 +45,7 @@ class TorchSession:
         with contextlib.ExitStack() as stack:
             stack.enter_context(torch_cuda.installed(self.gpu, lambda: self.dispatcher.streams))
             stack.enter_context(_lift_on_cpu())
+            stack.enter_context(ieee_convolutions())
             torch_tensor._dispatchers.append(self.dispatcher)
             stack.callback(torch_tensor._dispatchers.pop)
             stack.callback(torch_library.install(self.dispatcher.user_kernels))

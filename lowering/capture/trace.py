@@ -52,6 +52,7 @@ class AtenCall:
     outputs: tuple[Any, ...]
     span: Span = UNKNOWN_SPAN
     draw: str = ""  # of a random op: the name of the numbers it draws (capture/draws.py)
+    flags: tuple[str, ...] = ()  # precision switches in force (capture/torch_precision.py)
 
 
 @dataclass(frozen=True, slots=True)
