@@ -13,7 +13,7 @@ import numpy as np
 
 from equivalence.evaluator.frame import OutOfTime
 from equivalence.interpretations.real import constants_of
-from equivalence.judge import guards, inputs, magnitudes, scope, ties, undefined
+from equivalence.judge import guards, inputs, magnitudes, ranges, ties, undefined
 from equivalence.judge.compare import Comparison, compare
 from equivalence.judge.evidence import Failure
 from equivalence.judge.runs import Pair, PairRun
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 MOST_ELEMENTS = 1 << 22  # of the inputs: beyond, a pair is only compared as given
 FEW, FEW_FROM = 6, 1 << 16  # the most telling derived inputs only, where even the smallest shape is large
 FEW_MORE = 1 << 14  # the same for shapes beside the smallest
+MOST_LITERALS = 64  # of one constant array
 CHECK = "differential tests"
 
 
@@ -71,15 +72,16 @@ def _check(judge: Judge, tally: Tally, before: int, large: int) -> Check:
 
 def _at(judge: Judge, pair: Pair, few: bool, tally: Tally) -> None:
     """The derived inputs of one set of shapes; once time is out they are only counted."""
+    declared = ranges.declared(judge.options.inputs, pair)
     for name in _named(pair, few):
         tally.planned += 1
         tally.late |= judge.late()
         done = None
         if not tally.late:
-            done = _compared(judge, pair, name, inputs.make(name, pair.inputs, judge.options.seed), tally)
+            arrays = ranges.within(inputs.make(name, pair.inputs, judge.options.seed), pair.inputs, declared)
+            done = _compared(judge, pair, name, arrays, tally)
         if done is not None and name == "zeros and ones":
             _guard(judge, guards.zero_one(pair, done))
-    declared = scope.declared(judge.options.inputs, pair)
     for label, arrays in _outside(judge, pair, declared):
         tally.planned += 1
         tally.late |= judge.late()
@@ -88,7 +90,7 @@ def _at(judge: Judge, pair: Pair, few: bool, tally: Tally) -> None:
         tally.planned += len(magnitudes.of(pair))
         return
     try:
-        for arrays in magnitudes.sets(pair, judge.runner, judge.options.seed, declared):
+        for arrays in magnitudes.sets(pair, judge.runner, judge.options.seed, frozenset(declared)):
             tally.planned += 1
             tally.late |= judge.late()
             _compared(judge, pair, magnitudes.LABEL, arrays, tally, one_sided=False)
@@ -103,11 +105,16 @@ def _named(pair: Pair, few: bool) -> list[str]:
     return list(inputs.SETS)[: FEW if few else None]
 
 
-def _outside(judge: Judge, pair: Pair, declared: frozenset[str]) -> Iterator[tuple[str, Mapping[str, np.ndarray]]]:
-    """Values that need not be in the functions' domain."""
-    for arrays in inputs.near(pair.inputs, constants(pair), judge.options.seed):
-        yield inputs.NEAR, arrays
-    beyond = inputs.outside(pair.inputs, judge.options.seed, declared)
+def _outside(
+    judge: Judge, pair: Pair, declared: Mapping[str, ranges.Range]
+) -> Iterator[tuple[str, Mapping[str, np.ndarray]]]:
+    """Values that need not be in the functions' domain; those of declared ranges stay in them."""
+    seed = judge.options.seed
+    for arrays in inputs.near(pair.inputs, constants(pair), seed):
+        yield inputs.NEAR, ranges.within(arrays, pair.inputs, declared)
+    yield from ranges.integers(pair.inputs, declared, _whole(pair), seed)
+    yield from ranges.empty_rows(pair.inputs, seed)
+    beyond = inputs.outside(pair.inputs, seed, frozenset(declared))
     if beyond is not None:
         yield inputs.OUTSIDE, beyond
 
@@ -163,3 +170,12 @@ def _guard(judge: Judge, checks: Sequence[Check]) -> None:
 def constants(pair: Pair) -> list[float]:
     """Every float literal of either program."""
     return sorted({value for program in (pair.a, pair.b) for _, value in constants_of(program)})
+
+
+def _whole(pair: Pair) -> list[int]:
+    """Every integer literal of either program: padding indices, labels that are left out."""
+    found: set[int] = set()
+    for op in (op for program in (pair.a, pair.b) for op in program.walk()):
+        if op.name == "constant" and op.results[0].type.dtype.is_integer:
+            found.update(int(v) for v in np.unique(np.asarray(op.attrs["value"]))[:MOST_LITERALS])
+    return sorted(found)

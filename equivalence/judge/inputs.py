@@ -70,6 +70,11 @@ def _equal(x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return np.full_like(x, 0.75)
 
 
+def _equal_rows(x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """The first element of each row throughout: a variance of 0, whose rounded sums are not exact."""
+    return np.broadcast_to(x[..., :1], x.shape).copy() if x.ndim else x
+
+
 def _zero(x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return np.zeros_like(x)
 
@@ -79,7 +84,7 @@ def _fresh(x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return rng.permutation(x.reshape(-1)).reshape(x.shape)
 
 
-SETS: dict[str, Maker] = {
+_GENERAL: dict[str, Maker] = {
     "reordered": _fresh,
     "large": _large,
     "a hundred times as large": _huge,
@@ -94,6 +99,8 @@ SETS: dict[str, Maker] = {
     "all equal": _equal,
     "zero": _zero,
 }
+#: Of tests only: where values tie whose residues differ, nothing is learned about real functions.
+SETS: dict[str, Maker] = {**_GENERAL, "equal rows": _equal_rows, "alike": lambda x, rng: x}
 
 
 def _ascending(axis: int) -> Maker:
@@ -110,8 +117,9 @@ STEERING: dict[str, Maker] = {
     "descending rows": _descending(-1),
     "ascending columns": _ascending(0),
     "descending columns": _descending(0),
-    **SETS,
+    **_GENERAL,
 }
+_EVERY = {**STEERING, **SETS}
 
 
 OUTSIDE = "outside the given range"
@@ -148,11 +156,30 @@ def near(given: Mapping[str, np.ndarray], constants: Sequence[float], seed: int)
     small = max(given[name].size for name in floats) <= SMALL
     for turn in range(min(pool.size, MOST_TURNS) if small else 1):
         yield {name: _drawn(x, pool, order[name] + turn, rng) if name in order else x for name, x in given.items()}
+    if small:
+        yield from _sparse(given, floats, pool, order)
     if len(floats) > 1 and small:
         for alone in floats[:MOST_ALONE]:
             ones = {name: np.ones_like(given[name]) for name in floats if name != alone}
             for start in range(0, pool.size, max(given[alone].size, pool.size // 2)):
                 yield {**given, **ones, alone: _drawn(given[alone], pool, order[alone] + start, None)}
+
+
+def _sparse(
+    given: Mapping[str, np.ndarray], floats: Sequence[str], pool: np.ndarray, order: Mapping[str, np.ndarray]
+) -> Iterator[Arrays]:
+    """One element of the pool in each row of the first inputs, zeros elsewhere: sums and distances that reach it."""
+    zeros = {name: np.zeros_like(given[name]) for name in floats}
+    for alone in floats[:MOST_ALONE]:
+        x = given[alone]
+        rows = x.reshape(-1, x.shape[-1]) if x.ndim else x.reshape(1, 1)
+        for start in range(0, min(pool.size, MOST_TURNS * len(rows)), len(rows)):
+            made = np.zeros_like(rows)
+            values = np.resize(np.roll(pool, -start), len(rows))
+            with np.errstate(all="ignore"):
+                made[np.arange(len(rows)), order[alone][: len(rows)] % rows.shape[1]] = values.astype(x.dtype)
+            if np.isfinite(made.astype(np.float64)).all():
+                yield {**given, **zeros, alone: made.reshape(x.shape)}
 
 
 def _pool(constants: Sequence[float]) -> np.ndarray:
@@ -161,7 +188,7 @@ def _pool(constants: Sequence[float]) -> np.ndarray:
         usable = usable[:: usable.size // MOST_CONSTANTS + 1]
     ordered = np.sort(usable)
     between = (ordered[1:] + ordered[:-1]) / 2
-    pool = [usable, -usable, between, usable * 2, usable / 2, usable + 1, usable - 1]
+    pool = [usable, -usable, np.sqrt(np.abs(usable)), between, usable * 2, usable / 2, usable + 1, usable - 1]
     if 1 < usable.size <= MOST_DIVIDED:
         quotients = (usable[:, None] / usable)[~np.eye(usable.size, dtype=bool)]
         pool.append(quotients[np.abs(quotients) < LARGEST])
@@ -214,8 +241,19 @@ def into_domain(made: np.ndarray, given: np.ndarray) -> np.ndarray:
 
 def make(name: str, given: Mapping[str, np.ndarray], seed: int) -> Arrays:
     """The set called ``name``; weights of modules keep their given values."""
+    if name == "alike":
+        return alike(given)
     rng = np.random.default_rng([seed, *name.encode()])
     return {key: _one(name, key, x, rng) for key, x in given.items()}
+
+
+def alike(given: Mapping[str, np.ndarray]) -> Arrays:
+    """The values of the first of all float inputs of one shape and dtype in every one of them: distances of 0."""
+    made, first = dict[str, np.ndarray](given), dict[tuple[object, ...], np.ndarray]()
+    for key, x in given.items():
+        if is_float(x) and not key.startswith("weight:") and not _is_flag(x.astype(np.float64)):
+            made[key] = first.setdefault((x.shape, x.dtype), x)
+    return made
 
 
 def _one(name: str, key: str, x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -225,7 +263,7 @@ def _one(name: str, key: str, x: np.ndarray, rng: np.random.Generator) -> np.nda
     if _is_flag(given):
         return x
     with np.errstate(all="ignore"):
-        return into_domain(STEERING[name](given, rng), given).astype(x.dtype)
+        return into_domain(_EVERY[name](given, rng), given).astype(x.dtype)
 
 
 def is_float(x: np.ndarray) -> bool:

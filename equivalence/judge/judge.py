@@ -160,7 +160,8 @@ class Judge:
                 self.deep_runs()
                 fused.run(self)
         except OutOfTime as error:
-            return Report(Verdict(Level.UNDECIDED, reason=str(error)), shapes=self.shapes, findings=self.findings)
+            verdict = Verdict(Level.UNDECIDED, reason=str(error))
+            return Report(verdict, shapes=self.shapes, findings=self.findings, timings=self.timings)
         with self.timed("test"):
             differential.run(self)
         with self.timed("real"):

@@ -67,18 +67,6 @@ def failing(run: PairRun, runner: Runner) -> str:
     return ""
 
 
-def declared(specs: Sequence[Any], pair: Pair) -> frozenset[str]:
-    """Inputs whose range the user wrote down ('f32[9] in [0,1)'), by position or as name=spec."""
-    found = set()
-    for position, spec in enumerate(specs):
-        if not isinstance(spec, str) or " in " not in spec:
-            continue
-        head, named, _ = spec.partition("=")
-        names = list(pair.inputs)
-        found.add(head.strip() if named else names[position] if position < len(names) else "")
-    return frozenset(found)
-
-
 def draws(program: Program) -> frozenset[tuple[Any, ...]]:
     """The random numbers that reach something: named draws of torch's generators, and constants drawn by the host."""
     named = {(op.attrs["dist"], op.attrs["stream"], op.attrs["to"]) for op in program.walk() if op.name == "random"}

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from equivalence.evaluator.frame import OutOfTime
 from equivalence.interpretations.error import Error
 from equivalence.judge import ties
 from equivalence.judge.compare import compare
@@ -19,6 +20,7 @@ from equivalence.judge.evidence import Failure
 from equivalence.judge.inputs import into_domain, is_float
 from equivalence.judge.runs import Pair, Runner
 from equivalence.verdicts import Witness
+from lowering.errors import Unsupported
 
 Arrays = dict[str, np.ndarray]
 
@@ -39,7 +41,10 @@ class Shrinker:
         """Keeps a proposal that still fails in the same way."""
         if time.monotonic() > self.deadline:
             return False
-        failing = self.check(proposal)
+        try:
+            failing = self.check(proposal)
+        except (Unsupported, OutOfTime):  # what cannot be run shows nothing; the failure seen stays
+            return False
         if failing is None:
             return False
         self.best, self.failure = proposal, failing

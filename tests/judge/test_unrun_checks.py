@@ -220,3 +220,14 @@ def test_nothing_is_shown_without_the_given_set(monkeypatch: pytest.MonkeyPatch)
     late_from(monkeypatch, 0)
     report = judged(pairs(summed, inverse, *THREE))
     assert report.verdict.level is Level.TESTED and "out of time" in report.verdict.reason
+
+
+@pytest.mark.parametrize("error", [OUT_OF_TIME, CANNOT])
+def test_a_difference_keeps_its_witness_where_no_time_is_left_to_shrink_it(
+    monkeypatch: pytest.MonkeyPatch, error: IrverifyError
+) -> None:
+    from equivalence.judge.witness import Shrinker
+
+    monkeypatch.setattr(Shrinker, "check", failing_after(0, Shrinker.check, error))
+    report = judged(pairs(doubled, lambda k, x: k.mul(x, 3.0), SPEC))
+    assert report.verdict.level is Level.DIFFERENT and report.witness is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,23 +21,27 @@ Judge = Callable[..., list[Collected]]
 GOOD = "def double(x):\n    return x + x\n"
 
 
-def finished(checks: list[Check], level: Level = Level.BITWISE, **options: str) -> Report:
-    return finish(Report(Verdict(level), checks=checks), CompareOptions(a="a.py", b="b.py", **options), 0.0)  # type: ignore[arg-type]
+def finished(checks: list[Check], level: Level = Level.BITWISE, **options: Any) -> Report:
+    return finish(Report(Verdict(level), checks=checks), CompareOptions(a="a.py", b="b.py", **options), 0.0)
+
+
+def strictly(option: str, how: str = "strict") -> dict[str, Any]:
+    return {option: how}
 
 
 @pytest.mark.parametrize(("option", "name"), [("special", "special values"), ("layouts", "other layouts")])
 def test_a_strict_check_that_was_not_run_is_undecided(option: str, name: str) -> None:
     check = Check(name, None, "not run: the inputs are too large")
-    report = finished([check], **{option: "strict"})
+    report = finished([check], **strictly(option))
     assert report.exit_code == 3 and report.verdict.level is Level.UNDECIDED
     assert option in report.verdict.reason and "too large" in report.verdict.reason
-    assert finished([check], **{option: "report"}).exit_code == 0
+    assert finished([check], **strictly(option, "report")).exit_code == 0
 
 
 @pytest.mark.parametrize(("option", "name"), [("special", "special values"), ("layouts", "other layouts")])
 def test_a_strict_check_that_passed_or_has_nothing_to_look_at_is_fine(option: str, name: str) -> None:
     for check in (Check(name, True), Check(name, None, "no input holds floats", applies=False)):
-        assert finished([check], **{option: "strict"}).exit_code == 0
+        assert finished([check], **strictly(option)).exit_code == 0
 
 
 def test_a_strict_check_that_is_missing_was_not_run() -> None:
