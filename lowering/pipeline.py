@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from lowering.capture.trace import AtenCall, HostRead, HostTrace, KernelArg, Launch, PointerArg, Storage, TensorRef
-from lowering.errors import Unsupported
+from lowering.errors import UNKNOWN_SPAN, Span, Unsupported
 from lowering.frontends import aten
 from lowering.frontends.aten.dtypes import KIR_NAMES, TORCH_NAMES
 from lowering.frontends.aten.views import as_view
@@ -21,6 +21,7 @@ from lowering.ir.builder import Builder
 from lowering.ir.program import Block, Function, Program, Value
 from lowering.ir.types import DTYPES, U8, DType, TensorType
 
+_UNORDERED = "two_streams"  # the kernel that stands for work on two streams without a wait
 View = tuple[str, tuple[int, ...], tuple[int, ...], int]
 
 
@@ -44,8 +45,10 @@ def lower_torch(trace: HostTrace) -> Program:
     """The program of a torch-hosted run."""
     lowering = _TorchLowering(trace)
     lowering.write_inputs()
-    for event in trace.events:
+    for number, event in enumerate(trace.events):
+        lowering.race(trace.races.get(number), event.span)
         lowering.event(event)
+    lowering.race(trace.races.get(len(trace.events)), UNKNOWN_SPAN)
     program = lowering.finish()
     drop_unread_buffers(program)
     return program
@@ -78,6 +81,23 @@ class _TorchLowering:
                 self._launch(event)
             else:
                 self.builder.op("observe", [self.memory.read(event.tensor)])
+
+    def race(self, words: str | None, span: Span) -> None:
+        """Work of two streams without a wait, as two program instances, one of which reads what the other writes."""
+        if words is None:
+            return
+        b, number = self.builder, DTYPES["i32"]
+        with b.at(span):
+            pointer = self.memory.scratch(words, number.nbytes)
+            if _UNORDERED not in self.kernels:
+                with b.into(Block()) as body:
+                    place = b.value(pointer.type)
+                    b.op("store", [place, b.constant(0, number)])
+                    b("load", place, to=number.name)
+                    b.op("yield", [])
+                attrs = {"level": "aten", "contract": False, "key": _UNORDERED}
+                self.kernels[_UNORDERED] = Function(_UNORDERED, [place], body, attrs)
+            b.op("launch", [pointer], kernel=_UNORDERED, grid=(2, 1, 1))
 
     def _launch(self, launch: Launch) -> None:
         kernel = self.kernels[self._kernel(launch)]
@@ -173,6 +193,11 @@ class _Memory:
         """Its contents may have changed."""
         self._known[storage] = {}
         self._written.pop(storage, None)
+
+    def scratch(self, name: str, nbytes: int) -> Value:
+        """The address of memory of no tensor's."""
+        buffer = self._builder("alloc", bytes=nbytes, name=name)
+        return self._builder("addptr", buffer, self._builder.constant(0, DTYPES["i64"]), bytes=1)
 
     def pointer(self, arg: PointerArg) -> Value:
         """The address of the first element a kernel was given."""

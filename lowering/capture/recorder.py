@@ -18,7 +18,8 @@ import numpy as np
 import torch
 
 from lowering.capture.torch_arrays import array_of, dtype_name, storage_bytes, tensor_of, unobserved
-from lowering.capture.trace import AtenCall, HostRead, HostTrace, Launch, PointerArg, Storage, TensorRef
+from lowering.capture.torch_streams import Clock, Clocks
+from lowering.capture.trace import AtenCall, Event, HostRead, HostTrace, Launch, PointerArg, Storage, TensorRef
 from lowering.capture.user_frames import CAPTURE_FRAME, user_span
 from lowering.errors import UNKNOWN_SPAN, Span, Unsupported
 
@@ -28,10 +29,18 @@ ReadBack = Callable[[HostTrace, TensorRef], np.ndarray]
 class Recorder:
     """The trace under construction."""
 
-    def __init__(self, target: str, read_back: ReadBack | None, stale: frozenset[int] = frozenset()) -> None:
+    def __init__(
+        self,
+        target: str,
+        read_back: ReadBack | None,
+        stale: frozenset[int] = frozenset(),
+        clocks: Clocks | None = None,
+    ) -> None:
         self.trace = HostTrace(target=target)
         self.read_back = read_back
         self.stale = stale  # addresses of storages that an earlier capture left untrue
+        self.clocks = clocks or Clocks()
+        self.order: list[tuple[int, Clock]] = []  # by event: its stream, and what is finished with it
         self.symbolic: set[int] = set()
         self.tainted: set[int] = set()
         self.spans_by_sequence: dict[int, Span] = {}
@@ -116,7 +125,7 @@ class Recorder:
 
     def aten(self, call: AtenCall, read: Iterable[TensorRef], untrue: bool) -> None:
         """Enters an op; its outputs are symbolic, and tainted if ``untrue`` or if it read tainted memory."""
-        self.trace.events.append(call)
+        self._append(call)
         tainted = untrue or any(ref.storage in self.tainted for ref in read)
         for ref in references(call.outputs):
             self.symbolic.add(ref.storage)
@@ -126,7 +135,7 @@ class Recorder:
     def launch(self, launch: Launch) -> None:
         """Enters a launch; whatever it may write to is tainted, because launches are not executed here."""
         launch = replace(launch, reached=self._reached(launch))
-        self.trace.events.append(launch)
+        self._append(launch)
         written = [launch.args[index].value for index in launch.written]
         storages = {pointer.storage for pointer in written if isinstance(pointer, PointerArg)} | {*launch.reached}
         self.symbolic |= storages
@@ -146,7 +155,12 @@ class Recorder:
         ref = self.ref(tensor)
         if ref.storage in self.tainted:
             self._make_true(tensor, ref, span, construct)
-        self.trace.events.append(HostRead(ref, array_of(tensor), span))
+        self._append(HostRead(ref, array_of(tensor), span))
+        self.clocks.wait_for_current()
+
+    def _append(self, event: Event) -> None:
+        self.trace.events.append(event)
+        self.order.append(self.clocks.tick())
 
     def _make_true(self, tensor: torch.Tensor, ref: TensorRef, span: Span, construct: str) -> None:
         if self.read_back is None:

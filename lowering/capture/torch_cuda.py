@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from lowering.capture import late_imports
+from lowering.capture import late_imports, torch_streams
 from lowering.capture.draws import UNSEEDED, Streams
 from lowering.capture.user_frames import user_span
 from lowering.capture.virtual_gpu import VirtualGpu
@@ -32,12 +32,9 @@ def unsupported(construct: str, hint: str = "") -> Callable[..., Any]:
 
 
 class _Null:
-    """A context manager and object whose every method does nothing: streams, events and device guards."""
+    """A device guard: a context manager that does nothing, there being one device."""
 
-    cuda_stream = 0
-    stream_id = 0
     idx = 0
-    device = torch.device("cuda", 0)
     device_index = 0
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -48,34 +45,6 @@ class _Null:
 
     def __exit__(self, *exception: Any) -> None:
         return None
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Null)
-
-    def __hash__(self) -> int:
-        return 0
-
-    def elapsed_time(self, end: Any) -> float:
-        return 1.0
-
-    def query(self) -> bool:
-        return True
-
-    def is_capturing(self) -> bool:
-        return False
-
-    def record_event(self, event: Any = None) -> _Null:
-        return self
-
-    def record(self, stream: Any = None) -> None: ...
-
-    def wait(self, stream: Any = None) -> None: ...
-
-    def wait_stream(self, stream: Any) -> None: ...
-
-    def wait_event(self, event: Any) -> None: ...
-
-    def synchronize(self) -> None: ...
 
 
 class VirtualGenerator(torch.Generator):
@@ -143,15 +112,15 @@ def _cuda_attributes(gpu: VirtualGpu, streams: Callable[[], Streams]) -> dict[st
         "device": _Null,
         "device_of": _Null,
         "_DeviceGuard": _Null,
-        "Stream": _Null,
-        "ExternalStream": _Null,
-        "Event": _Null,
-        "stream": _Null,
-        "StreamContext": _Null,
-        "current_stream": _Null,
-        "default_stream": _Null,
-        "set_stream": _always(None),
-        "synchronize": _always(None),
+        "Stream": torch_streams.VirtualStream,
+        "ExternalStream": torch_streams.VirtualStream,
+        "Event": torch_streams.VirtualEvent,
+        "stream": torch_streams.stream_context,
+        "StreamContext": torch_streams.stream_context,
+        "current_stream": torch_streams.current_stream,
+        "default_stream": torch_streams.default_stream,
+        "set_stream": torch_streams.set_stream,
+        "synchronize": torch_streams.synchronize,
         "_exchange_device": _always(0),
         "_maybe_exchange_device": _always(0),
         "get_device_properties": _always(device),
@@ -220,8 +189,9 @@ def _attributes(gpu: VirtualGpu, streams: Callable[[], Streams]) -> dict[str, An
     accelerator = {
         "is_available": _always(True), "device_count": _always(1), "current_device_index": _always(0),
         "current_device_idx": _always(0), "set_device_index": _always(None), "set_device_idx": _always(None),
-        "current_accelerator": _always(torch.device("cuda")), "current_stream": _Null, "synchronize": _always(None),
-        "set_stream": _always(None), "device_index": _Null,
+        "current_accelerator": _always(torch.device("cuda")), "device_index": _Null,
+        "current_stream": torch_streams.current_stream, "synchronize": torch_streams.synchronize,
+        "set_stream": torch_streams.set_stream,
     }  # fmt: skip
     found |= {f"torch.accelerator.{name}": value for name, value in accelerator.items()}
     return found | {

@@ -20,12 +20,14 @@ from lowering.capture.aten_events import as_data, functional_form, references_in
 from lowering.capture.draws import Streams
 from lowering.capture.recorder import Recorder
 from lowering.capture.torch_precision import flags_in_force, sentence
+from lowering.capture.torch_streams import Clocks
 from lowering.capture.torch_tensor import CPU, CUDA, VirtualTensor
 from lowering.capture.trace import AtenCall
 from lowering.capture.user_frames import CAPTURE_FRAME, user_span
 from lowering.errors import Span, Unsupported
 
 _UNRECORDED_KWARGS = frozenset({"device", "layout", "pin_memory", "non_blocking", "generator", "memory_format"})
+_MAY_BLOCK = frozenset({"aten.copy_", "aten._to_copy"})
 _MAY_MIX_DEVICES = frozenset(
     {
         "aten.copy_",
@@ -52,6 +54,7 @@ class Dispatcher:
         self.user_kernels: dict[str, Callable[..., Any]] = {}  # 'lib.op.default' -> implementation for the CUDA key
         self._running: list[str] = []
         self.streams = Streams()
+        self.clocks = Clocks()
 
     # -- entry ---------------------------------------------------------------------------------------------------
 
@@ -141,6 +144,8 @@ class Dispatcher:
         if torch.Tag.inplace_view in func.tags and isinstance(args[0], VirtualTensor):
             _follow_metadata(func, args, kwargs)
         self._record(func, before, inner_args, inner_kwargs, result, untrue, draw)
+        if policy.packet_name(func) in _MAY_BLOCK and not kwargs.get("non_blocking") and _to_host(args, claim):
+            self.clocks.wait_for_current()
         return tree_map(lambda leaf: _wrap(leaf, wrappers, claim), result)
 
     def _refuse_mixed_devices(self, func: Any, args: Any, kwargs: Any) -> None:
@@ -309,6 +314,12 @@ def _result_device(args: Any, kwargs: Any) -> torch.device | None:
     if not virtual:
         return None
     return max(virtual, key=lambda tensor: tensor.dim() > 0).claim
+
+
+def _to_host(args: Any, claim: torch.device | None) -> bool:
+    """Whether a copy of a cuda tensor ends on the host, which waits for it."""
+    sources = [leaf for leaf in args if isinstance(leaf, VirtualTensor)]
+    return any(leaf.is_cuda for leaf in sources) and (claim is CPU or not isinstance(args[0], VirtualTensor))
 
 
 def _on_cpu(kwargs: dict[str, Any]) -> dict[str, Any]:

@@ -18,6 +18,7 @@ import torch
 from lowering.capture import torch_cuda, torch_host, torch_library, torch_tensor
 from lowering.capture.draws import UNSEEDED, Streams, python_generators
 from lowering.capture.recorder import ReadBack, Recorder
+from lowering.capture.stream_races import races
 from lowering.capture.torch_dispatch import Dispatcher, MixedDevices
 from lowering.capture.torch_functions import FunctionMode
 from lowering.capture.torch_inputs import InputPlacer, modules_of, named_arguments
@@ -97,7 +98,9 @@ class TorchSession:
     def _capture(
         self, fn: Any, args: Any, claim: torch.device, backward: bool, read_back: ReadBack | None, config: int | None
     ) -> HostTrace:
-        recorder = Recorder(self.gpu.target, read_back, frozenset(storage._cdata for storage in self._stale))
+        stale = frozenset(storage._cdata for storage in self._stale)
+        self.dispatcher.clocks.begin()
+        recorder = Recorder(self.gpu.target, read_back, stale, self.dispatcher.clocks)
         placer = InputPlacer(recorder, claim, backward)
         with (
             torch.random.fork_rng(devices=[]),
@@ -117,6 +120,7 @@ class TorchSession:
                 if backward:
                     enter_gradients(recorder, placer, outputs, run_captured)
             enter_written_inputs(recorder)
+        recorder.trace.races = races(recorder.trace, recorder.order, recorder.clocks.tick())
         recorder.trace.host_draws += [*used, *self.dispatcher.streams.asked]
         self._note_configurations(recorder)
         return recorder.trace

@@ -119,6 +119,7 @@ class HostTrace:
     target: str = "sm_80"
     configurations: dict[str, int] = field(default_factory=dict)  # autotuned kernel -> number of configurations
     host_draws: list[str] = field(default_factory=list)  # random numbers that are constants of this run, by name
+    races: dict[int, str] = field(default_factory=dict)  # event -> what it does not wait for (stream_races.py)
     addresses: dict[int, int] = field(default_factory=dict)  # storage -> where it began, if the host asked
 
     def pointers_in(self, storage: Storage) -> list[tuple[int, int, int]]:
