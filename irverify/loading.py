@@ -111,8 +111,27 @@ def bind(function: Callable[..., Any], arguments: Sequence[tuple[str | None, Any
     if signature is not None:
         _check_fits(signature, positional, named, where)
     names = _names(signature, len(positional)) + tuple(named)
-    notes = tuple(f"{where} takes no argument {name!r}; it was left out on that side" for name in dropped)
-    return Bound(tuple(positional), named, names, notes)
+    notes = [f"{where} takes no argument {name!r}; it was left out on that side" for name in dropped]
+    notes += _python_values(signature, names, positional, named)
+    return Bound(tuple(positional), named, names, tuple(notes))
+
+
+def _python_values(
+    signature: inspect.Signature | None, names: Sequence[str], positional: Sequence[Any], named: dict[str, Any]
+) -> list[str]:
+    """A note on arguments that are no arrays, defaults too: the program is the one for these values of them."""
+    given = dict(zip(names, [*positional, *named.values()]))
+    parameters = signature.parameters.values() if signature else ()
+    defaults = {p.name: p.default for p in parameters if p.name not in given and p.default is not p.empty}
+    fixed = [f"{name}={value!r}" for name, value in (given | defaults).items() if _is_python_value(value)]
+    return [f"Python arguments have the given values: {', '.join(fixed)}"] if fixed else []
+
+
+def _is_python_value(value: Any) -> bool:
+    """A number, a truth value or a word, or several of them."""
+    if isinstance(value, list | tuple):
+        return bool(value) and all(_is_python_value(item) for item in value)
+    return isinstance(value, bool | int | float | complex | str)
 
 
 def _signature(function: Callable[..., Any]) -> inspect.Signature | None:
