@@ -168,10 +168,16 @@ def near(given: Mapping[str, np.ndarray], constants: Sequence[float], seed: int)
 def _sparse(
     given: Mapping[str, np.ndarray], floats: Sequence[str], pool: np.ndarray, order: Mapping[str, np.ndarray]
 ) -> Iterator[Arrays]:
-    """One element of the pool in each row of the first inputs, zeros elsewhere: sums and distances that reach it."""
-    zeros = {name: np.zeros_like(given[name]) for name in floats}
+    """One element of the pool in each row of one input, zeros elsewhere: sums and distances that reach it.
+
+    Other inputs of its shape are zeros (what a distance is taken to), the rest ones (what is kept within it).
+    """
     for alone in floats[:MOST_ALONE]:
         x = given[alone]
+        zeros = {
+            name: np.zeros_like(given[name]) if given[name].shape == x.shape else np.ones_like(given[name])
+            for name in floats
+        }
         rows = x.reshape(-1, x.shape[-1]) if x.ndim else x.reshape(1, 1)
         for start in range(0, min(pool.size, MOST_TURNS * len(rows)), len(rows)):
             made = np.zeros_like(rows)

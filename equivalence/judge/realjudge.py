@@ -19,7 +19,7 @@ from equivalence.interpretations.depends import Depends
 from equivalence.interpretations.real import Real, agree, prepare, together
 from equivalence.interpretations.real_cell import DATA, cell
 from equivalence.interpretations.real_reach import Reached
-from equivalence.judge import differential, inputs
+from equivalence.judge import differential, inputs, ranges
 from equivalence.judge.runs import Pair, PairRun
 from equivalence.judge.steering import Steering
 from equivalence.verdicts import Check
@@ -200,5 +200,10 @@ def _steer(judge: Judge, pair: Pair, reals: list[Real]) -> list[tuple[Span, str]
         done = _evaluate(judge, pair, reals[0], arrays)
         return [lanes for _, a, b in done.outputs() for lanes in (a, b) if lanes.planes is not None]
 
-    steering = Steering(reals, pair.inputs, judge.options.seed, compare, agree_on, outputs, judge.late)
+    declared = ranges.declared(judge.options.inputs, pair)
+
+    def keep(arrays: inputs.Arrays) -> inputs.Arrays:
+        return ranges.within(arrays, pair.inputs, declared)
+
+    steering = Steering(reals, pair.inputs, judge.options.seed, compare, agree_on, outputs, judge.late, keep)
     return steering.run(derived=pair.size <= MOST_LANES)

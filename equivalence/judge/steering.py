@@ -24,7 +24,10 @@ Arrays = inputs.Arrays
 
 
 class Steering:
-    """``compare`` runs both programs on arrays and says which outputs agree; ``outputs`` gives all of them, once."""
+    """``compare`` runs both programs on arrays and says which outputs agree; ``outputs`` gives all of them, once.
+
+    ``keep``: moves arrays into the ranges that the user declared.
+    """
 
     def __init__(
         self,
@@ -35,16 +38,18 @@ class Steering:
         agree: Callable[[Arrays, bool], bool],
         outputs: Callable[[Arrays], Sequence[Lanes]],
         late: Callable[[], bool],
+        keep: Callable[[Arrays], Arrays] = lambda arrays: arrays,
     ) -> None:
         self.reals, self.given, self.seed = reals, given, seed
-        self.compare, self.agree, self.outputs, self.late = compare, agree, outputs, late
+        self.compare, self.agree, self.outputs, self.late, self.keep = compare, agree, outputs, late, keep
 
     def run(self, derived: bool) -> list[tuple[Span, str]]:
         """What was never seen; ``derived``: whether other inputs than the given ones are affordable."""
         real = self.reals[0]
         sets = [("given", self.given)]
         if derived:
-            sets += list(inputs.sets(self.given, self.seed, inputs.STEERING))
+            derived_sets = inputs.sets(self.given, self.seed, inputs.STEERING)
+            sets += [(name, self.keep(arrays)) for name, arrays in derived_sets]
         if real.sites:
             self.compare("given", self.given)
         for name, arrays in sets[1:]:
@@ -88,7 +93,7 @@ class Steering:
         for name, arrays in spikes(self.given, self.seed):
             if not self._incomplete() or idle > MOST_IDLE or self.late():
                 break
-            self.compare(name, arrays)
+            self.compare(name, self.keep(arrays))
             had, before = self._had(), had
             idle = 0 if had > before else idle + 1
 

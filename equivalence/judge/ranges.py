@@ -1,0 +1,131 @@
+"""Ranges that the user wrote down for inputs ('f32[9] in [0,1)', 'labels=i64[24] in [0,50)'): values stay in them.
+
+Takes the specs of the command line and a pair; gives a Range by input.  Integers are drawn anew within theirs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from equivalence.judge.inputs import Arrays, is_float
+from equivalence.judge.runs import Pair
+
+_RANGE = re.compile(r"\bin\s*[\[(]\s*(?P<low>[^,\s]+)\s*,\s*(?P<high>[^\])\s]+)\s*(?P<close>[\])])")
+_NAMED = re.compile(r"\s*(?P<name>[A-Za-z_]\w*)\s*=")
+ENDS, REDRAWN, LITERALS = "integers at the ends of their range", "other integers of their range", "integers of the code"
+MOST_LITERALS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """From ``low`` up to ``high``, which belongs to it only where ``closed``; infinite where it is no number."""
+
+    low: float
+    high: float
+    closed: bool
+
+    def kept(self, x: np.ndarray) -> np.ndarray:
+        """``x`` with what lies outside moved to the nearest value of its dtype inside."""
+        low, high = self.low, self.high
+        wide = np.clip(np.nan_to_num(x.astype(np.float64), nan=low), low, high)
+        made = wide.astype(x.dtype)
+        for _ in range(2):  # rounding to the dtype may step over an end
+            below, above = made.astype(np.float64) < low, made.astype(np.float64) > high
+            above |= (made.astype(np.float64) == high) & (not self.closed)
+            if not (below | above).any():
+                break
+            nearer = self.low + (self.high - self.low) * (1 - 2.0**-7) if not self.closed else self.high
+            made = np.where(above, np.asarray(nearer).astype(x.dtype), made)
+            made = np.where(below, np.asarray(self.low + (self.high - self.low) * 2.0**-7).astype(x.dtype), made)
+        return made
+
+    @property
+    def integers(self) -> tuple[int, int]:
+        """The first and the last one; an empty range gives the last before the first."""
+        last = int(np.floor(self.high))
+        return int(np.ceil(self.low)), last if self.closed or last < self.high else last - 1
+
+
+def declared(specs: Sequence[Any], pair: Pair) -> dict[str, Range]:
+    """By input, for those with a range, by position or as name=spec."""
+    names, found = list(pair.inputs), {}
+    for position, spec in enumerate(specs):
+        match = _RANGE.search(spec) if isinstance(spec, str) else None
+        if match is None:
+            continue
+        named = _NAMED.match(spec)
+        name = named["name"] if named else names[position] if position < len(names) else ""
+        found[name] = Range(_number(match["low"], -np.inf), _number(match["high"], np.inf), match["close"] == "]")
+    return found
+
+
+def _number(text: str, otherwise: float) -> float:
+    try:
+        return float(text)
+    except ValueError:  # the name of a dimension
+        return otherwise
+
+
+def within(arrays: Mapping[str, np.ndarray], given: Mapping[str, np.ndarray], ranges: Mapping[str, Range]) -> Arrays:
+    """``arrays`` with every changed float input moved into its range."""
+    return {
+        name: ranges[name].kept(x) if name in ranges and is_float(x) and x is not given[name] else x
+        for name, x in arrays.items()
+    }
+
+
+def integers(
+    given: Mapping[str, np.ndarray], ranges: Mapping[str, Range], literals: Sequence[int], seed: int
+) -> Iterator[tuple[str, Arrays]]:
+    """Other integers of declared ranges: the ends, fresh ones, and those that the programs' own literals name.
+
+    Inputs whose values are all different stay (a permutation has no other promise), and so do sorted ones.
+    """
+    free = {
+        name: ranges[name].integers
+        for name, x in given.items()
+        if name in ranges and x.dtype.kind in "iu" and x.size and _free(x) and np.isfinite(ranges[name].low)
+        and np.isfinite(ranges[name].high) and ranges[name].integers[0] <= ranges[name].integers[1]
+    }  # fmt: skip
+    if not free:
+        return
+    rng = np.random.default_rng([seed, *b"integers"])
+    ends = {n: rng.choice([low, high], given[n].shape).astype(given[n].dtype) for n, (low, high) in free.items()}
+    yield ENDS, {**given, **ends}
+    fresh = {
+        n: rng.integers(low, high, given[n].shape, endpoint=True).astype(given[n].dtype)
+        for n, (low, high) in free.items()
+    }
+    yield REDRAWN, {**given, **fresh}
+    known = {n: [v for v in literals if low <= v <= high][:MOST_LITERALS] for n, (low, high) in free.items()}
+    named = {n: rng.choice(values, given[n].shape).astype(given[n].dtype) for n, values in known.items() if values}
+    if named:
+        yield LITERALS, {**given, **named}
+
+
+def _free(x: np.ndarray) -> bool:
+    flat = x.reshape(-1)
+    return x.size == 1 or bool((np.unique(flat).size < flat.size) and (np.diff(flat.astype(np.int64)) < 0).any())
+
+
+def empty_rows(given: Mapping[str, np.ndarray], seed: int) -> Iterator[tuple[str, Arrays]]:
+    """Truth values: a row of false ones, a row of true ones, the rest drawn anew."""
+    masks = [name for name, x in given.items() if x.dtype.kind == "b" and x.size > 1]
+    if not masks:
+        return
+    for words, value in ((f"a row of false in {masks[0]}", False), (f"a row of true in {masks[0]}", True)):
+        rng = np.random.default_rng([seed, *words.encode()])
+        made = dict[str, np.ndarray]()
+        for name in masks:
+            made[name] = rng.integers(0, 2, given[name].shape).astype(bool)
+            made[name][0] = value
+            if given[name].ndim > 1:  # along the last axis too, whatever stands before it
+                made[name][..., 0, :] = value
+            elif given[name].ndim == 1:
+                made[name][:] = value
+        yield words, {**given, **made}

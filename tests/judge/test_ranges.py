@@ -1,0 +1,111 @@
+"""Declared ranges hold for derived inputs, integers take other values of theirs, masks have empty rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from equivalence.judge import inputs, judge, ranges
+from equivalence.judge.runs import Pair
+from equivalence.verdicts import Level
+from irverify.options import CompareOptions
+from tests.semantics.programs import Body, program
+
+X = np.linspace(0.5, 199.0, 24, dtype=np.float32).reshape(4, 6)
+LABELS = np.array([3, 1, 7, 1, 9, 0], np.int64)
+BOTH = program(lambda k, x, y: (x, y), "f32[4,6]", "i64[6]")
+PAIR = Pair(BOTH, BOTH, {"x0": X, "x1": LABELS})
+
+
+def test_by_position_and_by_name() -> None:
+    found = ranges.declared(["f32[4,6] in [0,200)", "x1=i64[6] in [-1, N]"], PAIR)
+    assert found["x0"] == ranges.Range(0, 200, closed=False)
+    assert found["x1"] == ranges.Range(-1, np.inf, closed=True)
+    assert ranges.declared(["f32[4,6]", 3], PAIR) == {}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_values_are_moved_inside(dtype: str) -> None:
+    kept = ranges.Range(-3, 200, closed=False).kept(np.array([-1e4, -3, 0, 199, 200, 3e4], dtype))
+    assert kept.dtype == dtype and (kept >= -3).all() and (kept < 200).all()
+    assert kept[1:4].tolist() == [-3, 0, 199]
+    assert ranges.Range(0, 1, closed=True).kept(np.float32([2.0, -1.0])).tolist() == [1.0, 0.0]
+
+
+def test_every_derived_set_stays_inside() -> None:
+    declared = ranges.declared(["f32[4,6] in [0,200)"], PAIR)
+    for name in inputs.SETS:
+        made = ranges.within(inputs.make(name, PAIR.inputs, 0), PAIR.inputs, declared)
+        assert (made["x0"] >= 0).all() and (made["x0"] < 200).all(), name
+
+
+def test_integers_of_a_declared_range() -> None:
+    declared = ranges.declared(["f32[4,6]", "i64[6] in [0,50)"], PAIR)
+    made = {label: arrays["x1"] for label, arrays in ranges.integers(PAIR.inputs, declared, [-100, 7, 49, 60], 0)}
+    assert set(made[ranges.ENDS].tolist()) <= {0, 49} and set(made[ranges.LITERALS].tolist()) <= {7, 49}
+    assert ((made[ranges.REDRAWN] >= 0) & (made[ranges.REDRAWN] < 50)).all()
+    assert not list(ranges.integers(PAIR.inputs, {}, [7], 0))  # integers without a range are never invented
+
+
+@pytest.mark.parametrize("values", [[2, 0, 1, 4, 3, 5], [0, 0, 1, 1, 2, 3]])
+def test_permutations_and_sorted_integers_stay(values: list[int]) -> None:
+    given = {"x0": X, "x1": np.array(values)}
+    declared = ranges.declared(["f32[4,6]", "i64[6] in [0,50)"], PAIR)
+    assert not list(ranges.integers(given, declared, [7], 0))
+
+
+def test_a_mask_has_an_empty_row_and_a_full_one() -> None:
+    mask = np.random.default_rng(0).integers(0, 2, (2, 3, 5)).astype(bool)
+    empty, full = (arrays["m"] for _, arrays in ranges.empty_rows({"x": X, "m": mask}, 0))
+    assert not empty[0].any() and not empty[1, 0].any() and empty[1].any()
+    assert full[0].all() and full[1, 0].all()
+    assert not list(ranges.empty_rows({"x": X}, 0))
+
+
+def test_equal_rows_and_inputs_alike() -> None:
+    given = {"x": X, "y": X[::-1].copy(), "z": X[:2]}
+    rows = inputs.make("equal rows", given, 0)["x"]
+    assert (rows == X[:, :1]).all()
+    alike = inputs.make("alike", given, 0)
+    assert alike["y"] is X and alike["z"] is given["z"]
+
+
+def clamped(high: float | None) -> Body:
+    return lambda k, x: k.mul(x if high is None else k.min(x, high), 2.0)
+
+
+@pytest.mark.parametrize(("spec", "differs"), [("f32[4,6] in [0,200)", False), ("f32[4,6]", True)])
+def test_a_clamp_beyond_the_range_is_no_difference(spec: str, differs: bool) -> None:
+    a, b = program(clamped(255.0), "f32[4,6]"), program(clamped(None), "f32[4,6]")
+    report = judge([a], [b], [{"x0": X}], CompareOptions(a="a", b="b", inputs=(spec,)))
+    assert (report.verdict.level is Level.DIFFERENT) is differs
+    assert report.verdict.level not in (Level.BITWISE, Level.REASSOCIATED, Level.REAL)
+
+
+def test_a_label_that_is_left_out_is_tried() -> None:
+    """ignore_index: the label 7 gives 0 on one side; it was not among the given labels."""
+
+    def ignoring(label: int) -> Body:
+        return lambda k, x, y: k.where(k.cmp("eq", y, label), 0.0, x)
+
+    x, labels = np.ones(8, np.float32), np.array([3, 1, 6, 1, 9, 0, 2, 2], np.int64)
+    a, b = (program(ignoring(label), "f32[8]", "i64[8]") for label in (7, -100))
+    options = CompareOptions(a="a", b="b", inputs=("f32[8]", "i64[8] in [0,10)"))
+    assert judge([a], [b], [{"x0": x, "x1": labels}], options).verdict.level is Level.DIFFERENT
+
+
+def test_a_distance_that_reaches_a_radius() -> None:
+    """3-4-5 is rare among random points; one coordinate of 5 and zeros is a row that is tried."""
+
+    def inside(pred: str) -> Body:
+        def body(k, p, q, v):
+            d = k.sub(p, q)
+            return k.where(k.cmp(pred, k.sum(k.mul(d, d)), 25.0), v, 0.0)
+
+        return body
+
+    rng = np.random.default_rng(1)
+    shapes = {"x0": (6, 3), "x1": (6, 3), "x2": (6,)}
+    given = {name: rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
+    a, b = (program(inside(pred), "f32[6,3]", "f32[6,3]", "f32[6]") for pred in ("le", "lt"))
+    assert judge([a], [b], [given], CompareOptions(a="a", b="b")).verdict.level is Level.DIFFERENT
