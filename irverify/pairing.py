@@ -13,6 +13,7 @@ from lowering.errors import UsageError
 from lowering.ir.program import Program, Value
 
 WRITTEN = "written:"
+GRADIENT = "grad:"
 Outputs = list[tuple[str, Value]]
 
 
@@ -30,11 +31,12 @@ def pair_programs(
     b.input_names = [renamed[name] for name in b.input_names]
     b.outputs = [(_renamed_output(name, renamed), value) for name, value in b.outputs]
     returned_a, returned_b = _returned(a), _returned(b)
+    _check_gradients(returned_a, returned_b, files)
     if len(returned_a) != len(returned_b):
         if len(a.outputs) != len(b.outputs):
             raise UsageError(_different_numbers(a, b, files))
         return []  # one side returns what the other writes into an argument
-    returned_b, notes = _in_order(returned_a, returned_b)
+    returned_b, notes = _in_order(returned_a, returned_b, files)
     written = list(dict.fromkeys(name for program in (a, b) for name in _written(program)))
     known = [name for name in written if _has(a, name) and _has(b, name)]
     for program, returned in ((a, returned_a), (b, returned_b)):
@@ -42,16 +44,47 @@ def pair_programs(
     return [*notes, *(_left_out(name, a, files) for name in written if name not in known)]
 
 
-def _in_order(returned_a: Outputs, returned_b: Outputs) -> tuple[Outputs, list[str]]:
-    """B's results in A's order: by name where both have the same names, else as they come, which is noted."""
+def _check_gradients(returned_a: Outputs, returned_b: Outputs, files: tuple[str, str]) -> None:
+    """A gradient that one side does not give has nothing to be compared with."""
+    gradients = [
+        [name.removeprefix(GRADIENT) for name, _ in r if name.startswith(GRADIENT)] for r in (returned_a, returned_b)
+    ]
+    for these, others, side, other in ((*gradients, *files), (*reversed(gradients), *reversed(files))):
+        missing = ", ".join(name for name in these if name not in others)
+        if missing:
+            raise UsageError(
+                f"{other} gives no gradient for {missing}, {side} does: a backward() that returns None for an input, "
+                "detach(), or a kernel outside of an autograd.Function stops it. Return the gradient on both sides or on none"
+            )
+
+
+def _in_order(returned_a: Outputs, returned_b: Outputs, files: tuple[str, str]) -> tuple[Outputs, list[str]]:
+    """B's results in A's order: by name where both have the same names, else as they come, which is noted.
+
+    Places have no names: where something else is None, they are not the same results.
+    """
     names_a, names_b = [name for name, _ in returned_a], [name for name, _ in returned_b]
     if set(names_a) == set(names_b) and len(set(names_b)) == len(names_b):
         values = dict(returned_b)
         return [(name, values[name]) for name in names_a], []
-    if len(names_a) < 2 or not any(has_key(name) for name in names_a + names_b):
+    keyed = [all(has_key(name) for name in names) for names in (names_a, names_b)]
+    if not any(has_key(name) for name in names_a + names_b):
+        raise UsageError(
+            "the two sides return None in other places, so their results do not correspond: "
+            f"{files[0]} returns {_places(names_a)}, {files[1]} returns {_places(names_b)}. "
+            "Return the same structure on both sides"
+        )
+    if len(names_a) < 2 and not all(keyed):
         return returned_b, []
     pairs = ", ".join(f"{x} with {y}" for x, y in zip(names_a, names_b))
     return returned_b, [f"the outputs have other names on the two sides and are compared by position: {pairs}"]
+
+
+def _places(names: list[str]) -> str:
+    """'(out0, None, out2)' for results whose places say so."""
+    numbers = [int(name[3:]) for name in names if name[3:].isdecimal()]
+    words = [f"out{n}" if n in numbers else "None" for n in range(max(numbers, default=-1) + 1)]
+    return f"({', '.join(words)})"
 
 
 def pair_names(names_a: Sequence[str], names_b: Sequence[str]) -> dict[str, str]:

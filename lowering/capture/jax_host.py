@@ -110,11 +110,12 @@ def _forward(flat: _Arguments, host: Callable[..., Any]) -> Traced:
 
 
 def _output_names(out: Any) -> list[str]:
-    """Names of the leaves in pytree order (output_names)."""
+    """Names of the leaves in pytree order (output_names); None keeps its place."""
     import jax
 
-    paths = [path for path, _ in jax.tree_util.tree_leaves_with_path(out)]
-    return [output_name(i, [_key(k) for k in path]) for i, path in enumerate(paths)]
+    leaves = jax.tree_util.tree_leaves_with_path(out, is_leaf=lambda x: x is None)
+    named = ((output_name(i, [_key(k) for k in path]), leaf) for i, (path, leaf) in enumerate(leaves))
+    return [name for name, leaf in named if leaf is not None]
 
 
 def _key(entry: Any) -> str | int:

@@ -27,13 +27,11 @@ _WORDS = (str, bytes, torch.dtype, torch.device, torch.memory_format, torch.layo
 
 
 def flatten(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], Any]]:
-    """(path, leaf) of the arrays, numbers and words inside a returned value, in order; None is no leaf.
+    """(path, leaf) of the arrays, numbers and words inside a returned value, in order.  None is a leaf: it keeps its place.
 
     Raises Unsupported for an object that nothing is known of: what it holds would go unseen.
     """
-    if value is None:
-        return
-    if isinstance(value, (*_NUMBERS, *_WORDS)):
+    if value is None or isinstance(value, (*_NUMBERS, *_WORDS)):
         yield path, value
         return
     for key, item in _items(value):
@@ -59,11 +57,13 @@ def enter_outputs(recorder: Recorder, result: Any) -> dict[str, torch.Tensor]:
     """Names the returned arrays (output_names); numbers become constants, words are noted."""
     outputs: dict[str, torch.Tensor] = {}
     leaves = list(flatten(result))
-    arrays = [(path, value) for path, value in leaves if not isinstance(value, _WORDS)]
     for path, value in leaves:
         if isinstance(value, _WORDS):
             recorder.note(f"a result is not compared, being no number: {'.'.join(map(str, path))} {value!r}")
-    for index, (path, value) in enumerate(arrays):
+    places = [(path, value) for path, value in leaves if not isinstance(value, _WORDS)]
+    for index, (path, value) in enumerate(places):
+        if value is None:
+            continue
         name = output_name(index, path)
         if isinstance(value, torch.Tensor):
             outputs[name] = value

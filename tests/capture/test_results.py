@@ -42,7 +42,9 @@ NAMES = {
     "dict": (lambda x: {"b": x, "a": {"c": x + 1, "d e": x + 2}}, ["out.b", "out.a.c", "out.a.d_e"]),
     "named tuple": (lambda x: Pair(x, x + 1), ["out.low", "out.high"]),
     "dataclass": (lambda x: Record(x, [x + 1, x + 2]), ["out.loss", "out.parts.0", "out.parts.1"]),
-    "none": (lambda x: (x, None, x + 1), ["out0", "out1"]),
+    "none": (lambda x: (x, None, x + 1), ["out0", "out2"]),
+    "none first": (lambda x: (None, x), ["out1"]),
+    "none by key": (lambda x: {"a": None, "b": x}, ["out.b"]),
     "a word": (lambda x: (x, "relu"), ["out0"]),
 }
 
@@ -61,6 +63,11 @@ def test_an_unknown_object_is_refused() -> None:
 def test_jax_gives_the_same_names() -> None:
     trace = capture_jax(lambda x: {"b": x, "a": (x + 1, {"c": x + 2})}, [np.ones((2, 3), np.float32)])
     assert [spec.name for spec in trace.outputs] == ["out.a.0", "out.a.1.c", "out.b"]
+
+
+def test_jax_keeps_the_place_of_none() -> None:
+    trace = capture_jax(lambda x: (None, x, (x + 1, None, x + 2)), [np.ones((2, 3), np.float32)])
+    assert [spec.name for spec in trace.outputs] == ["out1", "out2", "out4"]
 
 
 @pytest.mark.parametrize("jax_side", [False, True])

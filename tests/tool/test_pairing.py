@@ -55,3 +55,25 @@ def test_an_update_that_is_returned_meets_a_functional_side() -> None:
     a.outputs.append(("written:x", a.outputs[0][1]))
     pair_programs(a, b, ("a.py", "b.py"), (False, False))
     assert [name for name, _ in b.outputs] == ["out0", "written:x"]
+
+
+def test_results_with_none_in_other_places_do_not_correspond() -> None:
+    with pytest.raises(UsageError, match=r"a.py returns \(out0\), b.py returns \(None, out1\)"):
+        pair_programs(program(["x"], ["out0"]), program(["x"], ["out1"]), ("a.py", "b.py"))
+    same = program(["x"], ["out0", "out2"]), program(["x"], ["out0", "out2"])
+    assert pair_programs(*same, ("a.py", "b.py")) == []
+
+
+def test_one_result_under_two_keys_is_noted() -> None:
+    a, b = program(["x"], ["out.loss"]), program(["x"], ["out.mean"])
+    assert "out.loss with out.mean" in pair_programs(a, b, ("a.py", "b.py"))[0]
+    assert pair_programs(program(["x"], ["out.loss"]), program(["x"], ["out0"]), ("a.py", "b.py")) == []
+
+
+@pytest.mark.parametrize("gradients", [["grad:x"], ["grad:x", "grad:other"]])
+def test_a_gradient_that_one_side_does_not_give(gradients: list[str]) -> None:
+    """The second input has other names on the two sides; messages use A's."""
+    a = program(["x", "w"], ["out0", "grad:x", "grad:w"])
+    b = program(["x", "v"], ["out0", *gradients])
+    with pytest.raises(UsageError, match="b.py gives no gradient for w, a.py does"):
+        pair_programs(a, b, ("a.py", "b.py"))
