@@ -10,7 +10,7 @@ from lowering.frontends.aten.context import Context
 from lowering.frontends.aten.dtypes import opmath
 from lowering.frontends.aten.registry import aten
 from lowering.ir.program import Value
-from lowering.ir.types import BOOL, DTYPES, F64
+from lowering.ir.types import BOOL, DTYPES, F64, DType
 
 
 @aten("add")
@@ -42,7 +42,7 @@ def _add_scaled(ctx: Context, self: Any, other: Any, alpha: Any) -> Value:
     """self + alpha * other: one fma, as nvcc contracts it and the CPU's vector code spells it."""
     a, b = ctx.operands(self, other, scalars=_addend(ctx))
     if a.type.dtype is BOOL:
-        return ctx.builder("or", a, b)
+        return ctx.builder("or", a, b) if alpha else a
     if alpha == 1:
         return ctx.builder("add", a, b)
     factor = ctx.value(alpha, b.type.dtype, b.type.shape)
@@ -54,7 +54,14 @@ def _add_scaled(ctx: Context, self: Any, other: Any, alpha: Any) -> Value:
 
 @aten("mul")
 def mul(ctx: Context, self: Any, other: Any) -> Value:
-    return ctx.builder("mul", *ctx.operands(self, other))
+    return ctx.builder("mul", *_with_factor(ctx, self, other, ctx.result_type(self, other)))
+
+
+def _with_factor(ctx: Context, self: Any, other: Any, common: DType) -> list[Value]:
+    """Both operands; to the CPU a 0-d second one is like a Python number: it is not rounded to the narrow dtype."""
+    a, b = ctx.cast_all([self, other], common, opmath(common))
+    number = isinstance(other, TensorRef) and not other.shape and isinstance(self, TensorRef) and self.shape
+    return [a, ctx.value(other, a.type.dtype, a.type.shape)] if number and not ctx.cuda else [a, b]
 
 
 @aten("div")
@@ -65,7 +72,7 @@ def div(ctx: Context, self: Any, other: Any, rounding_mode: str | None = None) -
         return _div_trunc(ctx, self, other)
     common = ctx.result_type(self, other)
     common = common if common.is_float else ctx.out.dtype
-    a, b = ctx.cast_all([self, other], common, opmath(common))
+    a, b = _with_factor(ctx, self, other, common)
     if ctx.cuda and not isinstance(other, TensorRef) and not _power_of_two(float(other)):
         # torch's CUDA kernel multiplies by the reciprocal of a Python number: a division of its own accuracy.
         return ctx.builder("div", a, b, accuracy="declared", impl="torch")
@@ -101,8 +108,10 @@ def _floor_divide_floats(ctx: Context, a: Value, b: Value) -> Value:
     floor = build("round", exact, mode="floor")
     too_low = ctx.composites.above(build("sub", exact, floor), 0.5)
     floor = build("select", too_low, ctx.composites.plus(floor, 1.0), floor)
-    result = build("select", build.cmp("ne", exact, zero), floor, zero)
-    return build("select", build.cmp("eq", b, zero), build("div", a, b), result)
+    quotient = build("div", a, b)
+    signed = build("mul", quotient, zero)  # the sign of the quotient is that of a result of 0
+    result = build("select", build.cmp("ne", exact, zero), floor, signed)
+    return build("select", build.cmp("eq", b, zero), quotient, result)
 
 
 @aten("fmod")

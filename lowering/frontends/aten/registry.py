@@ -47,7 +47,11 @@ _SHARED = """
     bitwise_and bitwise_or bitwise_xor bitwise_not
     hypot asin acos atan asinh acosh atanh sinh cosh fmod remainder pow
 """
-PRIMS = {"prims.convert_element_type": "_to_copy", **{f"prims.{name}": name for name in _SHARED.split()}}
+PRIMS = {
+    "prims.convert_element_type": "_to_copy",
+    "prims.scalar_tensor": "scalar_tensor",
+    **{f"prims.{name}": name for name in _SHARED.split()},
+}
 
 
 def base_name(op: str) -> str:

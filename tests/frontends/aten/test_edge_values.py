@@ -122,7 +122,7 @@ def test_fmod_of_edge_values(dtype: torch.dtype) -> None:
 
 UNARY: dict[str, tuple[Callable[..., Any], int]] = {
     "rounding": (lambda x: (x.floor(), x.ceil(), x.trunc(), x.round()), 0),
-    "signs": (lambda x: (x.neg(), x.abs(), x.sign(), x.signbit(), x.sgn()), 0),
+    "signs": (lambda x: (x.neg(), x.abs(), x.sign(), x.signbit(), x.sgn(), torch.copysign(x, -1.0)), 0),
     "tests": (lambda x: (x.isnan(), x.isinf(), x.isfinite(), x.isposinf(), x.isneginf()), 0),
     "relu": (lambda x: (F.relu(x), F.relu6(x), F.hardtanh(x), F.threshold(x, 0.1, 20.0)), 0),
     "leaky_relu": (F.leaky_relu, 0),
@@ -205,6 +205,23 @@ def test_fused_kernels_round_as_torch(name: str, dtype: torch.dtype) -> None:
     expected = flat(FUSED[name](*(t.clone() for t in inputs)))
     for ours, theirs in zip(_ours(FUSED[name], tuple(inputs)), expected, strict=False):
         assert_close(ours, theirs, 0)
+
+
+def test_a_tensor_without_dimensions_as_operand() -> None:
+    """As second factor or divisor it is not rounded to the other's dtype first; elsewhere it is."""
+    x, y = rand(96, dtype=bf16), torch.tensor(0.1)
+    check(lambda x, y: (x * y, y * x, x / y, y / x, x + y, y - x, torch.maximum(x, y), torch.fmod(x, y)), x, y)
+
+
+def test_sums_of_truth_values() -> None:
+    x, y = rand(3, 5, dtype=torch.bool), rand(3, 5, dtype=torch.bool, seed=1)
+    check(lambda x, y: (torch.add(x, y, alpha=False), torch.add(x, y, alpha=True), x + y, x * y), x, y)
+
+
+def test_floor_division_keeps_the_sign_of_zero() -> None:
+    x = torch.tensor([5.0, -5.0, inf, -inf, nan, 0.0, -0.0, 1.0, 1e30, 3.0, 0.0])
+    y = torch.tensor([inf, inf, 2.0, 2.0, 1.0, -3.0, 3.0, 0.0, 1e-3, -inf, 2.0])
+    check(lambda x, y: (x // y, torch.div(x, y, rounding_mode="floor"), torch.div(x, y, rounding_mode="trunc")), x, y)
 
 
 # -- conversions ------------------------------------------------------------------------------------------------------
