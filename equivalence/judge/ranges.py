@@ -5,6 +5,7 @@ Takes the specs of the command line and a pair; gives a Range by input.  Integer
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,11 +24,15 @@ MOST_LITERALS = 16
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """From ``low`` up to ``high``, which belongs to it only where ``closed``; infinite where it is no number."""
+    """From ``low`` up to ``high``, which belongs to it only where ``closed``; infinite where it is no number.
+
+    ``arranged``: more was promised than a range (sorted, a permutation), so values are not drawn anew.
+    """
 
     low: float
     high: float
     closed: bool
+    arranged: bool = False
 
     def kept(self, x: np.ndarray) -> np.ndarray:
         """``x`` with what lies outside moved to the nearest value of its dtype inside."""
@@ -47,8 +52,16 @@ class Range:
     @property
     def integers(self) -> tuple[int, int]:
         """The first and the last one; an empty range gives the last before the first."""
-        last = int(np.floor(self.high))
-        return int(np.ceil(self.low)), last if self.closed or last < self.high else last - 1
+        last = math.floor(self.high)
+        return math.ceil(self.low), last if self.closed or last < self.high else last - 1
+
+    @property
+    def drawable(self) -> bool:
+        """Whether any integer of the range is as good as any other."""
+        if self.arranged or not (np.isfinite(self.low) and np.isfinite(self.high)):
+            return False
+        first, last = self.integers
+        return first <= last
 
 
 def declared(specs: Sequence[Any], pair: Pair) -> dict[str, Range]:
@@ -60,7 +73,9 @@ def declared(specs: Sequence[Any], pair: Pair) -> dict[str, Range]:
             continue
         named = _NAMED.match(spec)
         name = named["name"] if named else names[position] if position < len(names) else ""
-        found[name] = Range(_number(match["low"], -np.inf), _number(match["high"], np.inf), match["close"] == "]")
+        low, high = _number(match["low"], -np.inf), _number(match["high"], np.inf)
+        arranged = "sorted" in spec or "permutation" in spec
+        found[name] = Range(low, high, match["close"] == "]", arranged)
     return found
 
 
@@ -82,16 +97,12 @@ def within(arrays: Mapping[str, np.ndarray], given: Mapping[str, np.ndarray], ra
 def integers(
     given: Mapping[str, np.ndarray], ranges: Mapping[str, Range], literals: Sequence[int], seed: int
 ) -> Iterator[tuple[str, Arrays]]:
-    """Other integers of declared ranges: the ends, fresh ones, and those that the programs' own literals name.
-
-    Inputs whose values are all different stay (a permutation has no other promise), and so do sorted ones.
-    """
+    """Other integers of declared ranges: the ends, fresh ones, and those that the programs' own literals name."""
     free = {
         name: ranges[name].integers
         for name, x in given.items()
-        if name in ranges and x.dtype.kind in "iu" and x.size and _free(x) and np.isfinite(ranges[name].low)
-        and np.isfinite(ranges[name].high) and ranges[name].integers[0] <= ranges[name].integers[1]
-    }  # fmt: skip
+        if name in ranges and x.dtype.kind in "iu" and x.size and ranges[name].drawable
+    }
     if not free:
         return
     rng = np.random.default_rng([seed, *b"integers"])
@@ -103,14 +114,12 @@ def integers(
     }
     yield REDRAWN, {**given, **fresh}
     known = {n: [v for v in literals if low <= v <= high][:MOST_LITERALS] for n, (low, high) in free.items()}
-    named = {n: rng.choice(values, given[n].shape).astype(given[n].dtype) for n, values in known.items() if values}
+    named = {
+        n: np.resize(rng.permutation(values), given[n].shape).astype(given[n].dtype)
+        for n, values in known.items() if values
+    }  # fmt: skip
     if named:
         yield LITERALS, {**given, **named}
-
-
-def _free(x: np.ndarray) -> bool:
-    flat = x.reshape(-1)
-    return x.size == 1 or bool((np.unique(flat).size < flat.size) and (np.diff(flat.astype(np.int64)) < 0).any())
 
 
 def empty_rows(given: Mapping[str, np.ndarray], seed: int) -> Iterator[tuple[str, Arrays]]:
