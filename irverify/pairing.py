@@ -54,7 +54,8 @@ def _check_gradients(returned_a: Outputs, returned_b: Outputs, files: tuple[str,
         if missing:
             raise UsageError(
                 f"{other} gives no gradient for {missing}, {side} does: a backward() that returns None for an input, "
-                "detach(), or a kernel outside of an autograd.Function stops it. Return the gradient on both sides or on none"
+                "detach(), or a kernel outside of an autograd.Function stops it. "
+                "Return the gradient on both sides or on none"
             )
 
 

@@ -20,7 +20,7 @@ X = np.arange(15, dtype=np.float32).reshape(3, 5)
 def test_inputs_are_named_by_the_parameters_and_outputs_by_position() -> None:
     trace = capture_jax(lambda left, right: {"b": left + right, "a": left}, [X, X])
     assert trace.inputs == [ArraySpec("left", "float32", (3, 5)), ArraySpec("right", "float32", (3, 5))]
-    assert trace.outputs == [ArraySpec("out0", "float32", (3, 5)), ArraySpec("out1", "float32", (3, 5))]
+    assert trace.outputs == [ArraySpec("out.a", "float32", (3, 5)), ArraySpec("out.b", "float32", (3, 5))]
 
 
 def test_pytrees_are_named_by_path_and_scalars_are_not_inputs() -> None:

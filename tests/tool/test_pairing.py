@@ -75,5 +75,5 @@ def test_a_gradient_that_one_side_does_not_give(gradients: list[str]) -> None:
     """The second input has other names on the two sides; messages use A's."""
     a = program(["x", "w"], ["out0", "grad:x", "grad:w"])
     b = program(["x", "v"], ["out0", *gradients])
-    with pytest.raises(UsageError, match="b.py gives no gradient for w, a.py does"):
+    with pytest.raises(UsageError, match=r"b.py gives no gradient for w, a.py does"):
         pair_programs(a, b, ("a.py", "b.py"))

@@ -5,6 +5,7 @@ Gives Lowering; handlers are its only users.  Knows no single op.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from jaxlib.mlir import ir
@@ -19,6 +20,9 @@ from lowering.ir.types import DType, TensorType
 
 #: Ops whose only result is an effect that no numeric meaning depends on, or a promise to the compiler.
 IGNORED = frozenset({"tt.assert", "tt.print", "llvm.intr.assume"})
+#: Attributes of ops that carry a promise of the source to the compiler.
+PROMISES = {"tt.divisibility": "multiple_of", "tt.contiguity": "max_contiguous", "tt.constancy": "max_constancy"}
+_NUMBERS = re.compile(r"\d+")
 
 
 class Lowering:
@@ -98,6 +102,7 @@ class Lowering:
     def lower(self, op: ir.Operation) -> None:
         """Lowers one op and binds its results."""
         with self.build.at(self.span_of(op)):
+            self._note_promises(op)
             if op.name in IGNORED:
                 return
             handler = HANDLERS.get(op.name)
@@ -128,6 +133,15 @@ class Lowering:
         for op in ops:
             self.lower(op)
         return self.flat(end.operands)
+
+    def _note_promises(self, op: ir.Operation) -> None:
+        """Triton compiles for what tl.multiple_of and its like say; nobody checks it."""
+        given = {word: str(op.attributes[name]) for name, word in PROMISES.items() if name in op.attributes}
+        made = [f"{word}({', '.join(_NUMBERS.findall(text.split(':')[0]))})" for word, text in given.items()]
+        if op.name == "llvm.intr.assume":
+            made.append("tl.assume")
+        if made:
+            self.note(f"the compiler is promised {', '.join(made)}: not checked")
 
     # -- messages -------------------------------------------------------------------------------------------------
 

@@ -106,3 +106,26 @@ def test_a_jitted_library_function_takes_the_span_of_its_caller() -> None:
 
     lines = [_one(lower(jax.jit(fn), A), "select").span.line for fn in (first, second)]
     assert lines == [fn.__code__.co_firstlineno + 1 for fn in (first, second)]
+
+
+@pytest.mark.parametrize("promise", ["unique_indices", "indices_are_sorted"])
+def test_what_xla_is_promised_about_indices_is_noted(promise: str) -> None:
+    index = np.array([2, 0, 2])
+    program = lower(lambda x, i, v: x.at[i].add(v, **{promise: True}), A, index, A)
+    [note] = [note for note in program.notes if promise in note]
+    assert "not checked" in note and "test_promises.py" in note
+    assert not [note for note in lower(lambda x, i, v: x.at[i].add(v), A, index, A).notes if "promised" in note]
+
+
+def test_promises_about_literal_indices_are_looked_at() -> None:
+    def notes(rows: list[int]) -> list[str]:
+        def write(x: Any, v: Any) -> Any:
+            numbers = lax.ScatterDimensionNumbers((1,), (0,), (0,))
+            index = np.array(rows, np.int32)[:, None]
+            return lax.scatter(x, index, v, numbers, indices_are_sorted=True, unique_indices=True)
+
+        return [note for note in lower(write, A, A).notes if "promised" in note]
+
+    assert notes([0, 1, 2]) == []
+    broken = notes([2, 0, 2])
+    assert len(broken) == 2 and all("does not hold" in note for note in broken)

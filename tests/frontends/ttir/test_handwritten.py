@@ -153,3 +153,13 @@ def test_branches_that_meet_pass_their_arguments() -> None:
     branch, store = function.body.ops[:2]
     assert branch.name == "if" and store.operands[1] is branch.results[0]
     assert [region.ops[-1].operands for region in branch.regions] == [[function.params[1]], [function.params[2]]]
+
+
+def test_promises_to_the_compiler_are_noted() -> None:
+    """tl.multiple_of, max_contiguous and max_constancy leave attributes, tl.assume an op."""
+    promised = "{tt.divisibility = dense<16> : tensor<1xi32>, tt.constancy = dense<[4, 1]> : tensor<2xi32>}"
+    [note] = kernel(f"%0 = arith.muli %n, %n {promised} : i32", "%n: i32").attrs["notes"]
+    assert "multiple_of(16), max_constancy(4, 1): not checked" in note
+    [note] = kernel("llvm.intr.assume %c : i1", "%c: i1").attrs["notes"]
+    assert "tl.assume" in note
+    assert "notes" not in kernel("%0 = arith.muli %n, %n : i32", "%n: i32 {tt.divisibility = 16 : i32}").attrs

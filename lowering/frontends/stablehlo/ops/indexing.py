@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lowering.frontends.stablehlo.node import Node, handles
+from lowering.frontends.stablehlo.promises import note_promises
 from lowering.ir.builder import Builder
 from lowering.ir.program import Value
 from lowering.ir.types import I32, I64
@@ -23,6 +24,7 @@ def _gather(node: Node) -> Value:
     window = [d for d in range(operand.type.rank) if d not in (*dims.collapsed_slice_dims, *dims.operand_batching_dims)]
     offset_of = dict(zip(window, dims.offset_dims, strict=True))
     batch = [d for d in range(len(shape)) if d not in dims.offset_dims]
+    note_promises(node, starts, dims.index_vector_dim)
     grid = IndexGrid(node.b, starts, dims.index_vector_dim, shape, batch)
     index = [
         grid.along(

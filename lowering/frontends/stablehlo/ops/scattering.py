@@ -11,6 +11,7 @@ from typing import Any
 from lowering.frontends.stablehlo.node import Node, handles
 from lowering.frontends.stablehlo.ops import combiners
 from lowering.frontends.stablehlo.ops.indexing import IndexGrid
+from lowering.frontends.stablehlo.promises import note_promises
 from lowering.ir.program import Value
 
 
@@ -44,6 +45,7 @@ def _indices(node: Node, base: tuple[int, ...], starts: Value, shape: tuple[int,
     window = [d for d in range(len(base)) if d not in (*dims.inserted_window_dims, *dims.input_batching_dims)]
     offset_of = dict(zip(window, dims.update_window_dims, strict=True))
     batch = [d for d in range(len(shape)) if d not in dims.update_window_dims]
+    note_promises(node, starts, dims.index_vector_dim)
     grid = IndexGrid(node.b, starts, dims.index_vector_dim, shape, batch)
     fits = _fits(node, grid, dims, base, {d: shape[u] for d, u in offset_of.items()})
     return [_along(node, grid, dims, d, offset_of.get(d), fits) for d in range(len(base))]
