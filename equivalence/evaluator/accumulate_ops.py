@@ -1,6 +1,7 @@
 """Evaluator handlers of the ops that combine lanes: reduce, scan, dot, sort, scatter.
 
-A named combiner goes to the interpretations whole; a region is run as a left fold, the same on both sides.
+A named combiner goes to the interpretations whole; a region is run as a left fold, the same on both sides, or as a
+tree (Limits.tree), which a combiner that is associative does not tell from it.
 """
 
 from __future__ import annotations
@@ -99,10 +100,30 @@ def _fold_region(m: Machine, frame: Frame, op: Op, x: Sequence[Lanes], axis: int
     extent = x[0].shape[axis]
     if extent == 0:
         raise Unsupported("a reduction over no elements", op.span)
-    total = [_pick(a, axis, 0) for a in x]
-    for position in range(1, extent):
-        total = _run_region(m, frame, op, [*total, *(_pick(a, axis, position) for a in x)])
+    columns = [[_pick(a, axis, position) for a in x] for position in range(extent)]
+    if _in_a_tree(m, op):
+        total = _tree(m, frame, op, columns)
+    else:
+        total = columns[0]
+        for column in columns[1:]:
+            total = _run_region(m, frame, op, [*total, *column])
     return [_with_order(m, frame, op, t, extent) for t in total]
+
+
+def _in_a_tree(m: Machine, op: Op) -> bool:
+    return m.limits.tree and op.attrs["order"] != "sequential"
+
+
+def _tree(m: Machine, frame: Frame, op: Op, columns: list[list[Lanes]]) -> list[Lanes]:
+    """A balanced tree: of neighbours; in a kernel of far halves, as warps shuffle (there order is no one's promise)."""
+    while len(columns) > 1:
+        half = len(columns) // 2
+        if frame.instance is not None:
+            pairs, rest = list(zip(columns[:half], columns[len(columns) - half :])), columns[half : len(columns) - half]
+        else:
+            pairs, rest = list(zip(columns[0 : 2 * half : 2], columns[1::2])), columns[2 * half :]
+        columns = [_run_region(m, frame, op, [*low, *high]) for low, high in pairs] + rest
+    return columns[0]
 
 
 def _with_order(m: Machine, frame: Frame, op: Op, lanes: Lanes, extent: int) -> Lanes:
@@ -166,19 +187,34 @@ def _scan_region(m: Machine, frame: Frame, op: Op, x: Sequence[Lanes], axis: int
     if op.attrs["combine"] != "region":
         raise Unsupported(f"a scan with {op.attrs['combine']}", op.span)
     extent = x[0].shape[axis]
-    order = range(extent - 1, -1, -1) if op.attrs["reverse"] else range(extent)
-    steps: dict[int, list[Lanes]] = {}
-    running: list[Lanes] | None = None
-    for position in order:
-        here = [_pick(a, axis, position) for a in x]
-        running = here if running is None else _run_region(m, frame, op, [*running, *here])
-        steps[position] = running
+    columns = [[_pick(a, axis, position) for a in x] for position in range(extent)]
+    if op.attrs["reverse"]:
+        columns.reverse()
+    steps = _scan_tree(m, frame, op, columns) if _in_a_tree(m, op) else [columns[0]]
+    for column in columns[len(steps) :]:
+        steps.append(_run_region(m, frame, op, [*steps[-1], *column]))
+    if op.attrs["reverse"]:
+        steps.reverse()
     results = []
     for k in range(len(x)):
-        column = levelled(m, [steps[position][k] for position in range(extent)])
+        column = levelled(m, [step[k] for step in steps])
         stacked = _stack(column, axis, op.results[k].type.shape)
         results.append(_with_order(m, frame, op, stacked, extent))
     return results
+
+
+def _scan_tree(m: Machine, frame: Frame, op: Op, columns: list[list[Lanes]]) -> list[list[Lanes]]:
+    """All prefixes in twice as many steps as a fold takes: those of pairs of neighbours, then the ones between
+    (Brent and Kung, 1982)."""
+    if len(columns) == 1:
+        return columns
+    pairs = [_run_region(m, frame, op, [*low, *high]) for low, high in zip(columns[::2], columns[1::2])]
+    inner = _scan_tree(m, frame, op, pairs)
+    between = [_run_region(m, frame, op, [*before, *here]) for before, here in zip(inner, columns[2::2])]
+    steps = [columns[0]]
+    for k in range(1, len(columns)):
+        steps.append(inner[k // 2] if k % 2 else between[k // 2 - 1])
+    return steps
 
 
 def _stack(parts: Sequence[Lanes], axis: int, shape: tuple[int, ...]) -> Lanes:

@@ -43,6 +43,7 @@ class Limits:
     undefined_fill: float = 0.0  # the concrete value of undefined lanes: nothing may depend on it
     side: int = 0  # of a comparison: undefined lanes of the two sides are never the same
     deadline: float = field(default_factory=lambda: DEADLINE.get())  # time.monotonic() after which a run is given up
+    tree: bool = False  # generic combiners in an open order combine in a tree, where they otherwise go left to right
     stopped: Signal = field(default_factory=Signal)  # set to give up runs in progress
 
 

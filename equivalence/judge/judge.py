@@ -24,6 +24,7 @@ from equivalence.judge import (
     differential,
     fused,
     layouts,
+    orders,
     realjudge,
     scope,
     sensitivity,
@@ -164,6 +165,7 @@ class Judge:
             return Report(verdict, shapes=self.shapes, findings=self.findings, timings=self.timings)
         with self.timed("test"):
             differential.run(self)
+            orders.run(self)
         with self.timed("real"):
             self.real_runs()
         with self.timed("truth"):
@@ -368,14 +370,18 @@ class Judge:
             for choice in self.runner.freedoms.of(evidence.freedoms_a | evidence.freedoms_b):
                 if choice.kind == "equality":
                     self.assumptions[f"{choice.what} ({choice.span})"] = None
-        position = next((i for i, e in enumerate(self.evidence) if e.witnessed), None)
+        position, failure = next((i for i, e in enumerate(self.evidence) if e.witnessed), None), None
         if position is not None:
             failure = self.evidence[position].witnessed[0]
             with self.timed("shrink"):
                 error = self.error(failure.run.pair)
-                report.witness = witness(failure.run.pair, self.runner, error, failure, position, SHRINK_SECONDS)
+                runner = self.runner.in_a_tree() if failure.run.tree else self.runner
+                report.witness = witness(failure.run.pair, runner, error, failure, position, SHRINK_SECONDS)
         with self.timed("divergence"):
-            report.divergence = scope.divergence(self.pairs, report, position, self.evidence)
+            if failure is not None and position is not None and failure.run.tree:
+                report.divergence = orders.divergence(self, failure, position)
+            else:
+                report.divergence = scope.divergence(self.pairs, report, position, self.evidence)
             if report.divergence is None and report.verdict.level not in (Level.BITWISE, Level.UNDECIDED):
                 why = "not found: every shape is too large to be traced, or time was short; try smaller inputs"
                 self.checks.append(Check("where it differs", None, why))

@@ -43,7 +43,7 @@ class PairRun:
     """Outcomes of both programs on ``inputs``.
 
     ``on_path``: the host reads what it read on the given inputs.  Elsewhere the host may do something else than was
-    captured, so such a run says nothing.
+    captured, so such a run says nothing.  ``tree``: generic combiners went in a tree (Limits.tree).
     """
 
     pair: Pair
@@ -51,6 +51,7 @@ class PairRun:
     a: Outcome
     b: Outcome
     on_path: bool = True
+    tree: bool = False
 
     def outputs(self) -> list[tuple[str, Lanes, Lanes]]:
         """(A's name, A's lanes, B's lanes) by position."""
@@ -72,7 +73,11 @@ class Runner:
         """Both sides; ``fill`` is the concrete value of undefined lanes."""
         a, b = self._both(pair, interpretations, inputs, fill)
         on_path = a.reads == self._reads(pair, pair.a, a) and b.reads == self._reads(pair, pair.b, b)
-        return PairRun(pair, dict(inputs), a, b, on_path)
+        return PairRun(pair, dict(inputs), a, b, on_path, self.limits.tree)
+
+    def in_a_tree(self) -> Runner:
+        """The same, with generic combiners applied in a tree."""
+        return replace(self, limits=replace(self.limits, tree=True))
 
     def _both(
         self, pair: Pair, interpretations: Sequence[Interpretation], inputs: Inputs, fill: float
