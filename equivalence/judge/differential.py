@@ -128,6 +128,8 @@ def _compared(
         return None
     for evidence, seen in zip(judge.evidence, test.seen, strict=True):
         evidence.add_test(test.run, label, seen, one_sided)
+        if label in inputs.USUAL and not evidence.of_floats:
+            evidence.count_unsure(seen)
     _undefined(judge, test.moved)
     return test.run
 

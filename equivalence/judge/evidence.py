@@ -14,6 +14,7 @@ from equivalence.evaluator import Freedoms, Lanes
 from equivalence.evaluator.lanes import INTEGER_DATA
 from equivalence.judge.compare import Comparison, blocks, compare, paths_equal
 from equivalence.judge.runs import PairRun
+from lowering.ir.types import dtype
 
 WORDS = ("exact", "reassociated")
 
@@ -47,6 +48,8 @@ class Evidence:
     bound_a: float = 0.0
     bound_b: float = 0.0
     measured: dict[str, float] = field(default_factory=dict)  # by side: distance from the real result, over the scale
+    unsure: dict[str, int] = field(default_factory=dict)  # by side: lanes of integers that rounding may move
+    lanes: int = 0  # looked at for that
     freedoms_a: int = 0
     freedoms_b: int = 0
     undefined_a: bool = False
@@ -76,6 +79,8 @@ class Evidence:
         self.freedoms_a |= a.freedoms
         self.freedoms_b |= b.freedoms
         self.add_test(run, label, comparison)
+        if not a.dtype.is_float:
+            self.count_unsure(comparison)
         return comparison
 
     def add_uncontracted(self, run: PairRun, a: Lanes, b: Lanes, clash: bool) -> None:
@@ -97,12 +102,24 @@ class Evidence:
             if weight.any():
                 self.fail(run, label, comparison, weight, kind)
 
+    def count_unsure(self, comparison: Comparison) -> None:
+        """Lanes of an output of integers or truth values that rounding may move, on either side."""
+        for side, bound, poison in (
+            ("A", comparison.bound_a, comparison.undefined_a), ("B", comparison.bound_b, comparison.undefined_b)
+        ):  # fmt: skip
+            self.unsure[side] = self.unsure.get(side, 0) + int(((bound > 0) & ~poison).sum())
+        self.lanes += comparison.a.size
+
     def fail(self, run: PairRun, label: str, comparison: Comparison, weight: np.ndarray, kind: str) -> None:
         """Notes the lane of the largest weight."""
         index = tuple(int(i) for i in np.unravel_index(int(np.argmax(weight)), weight.shape))
         bound = float(comparison.bound_a[index] + comparison.bound_b[index])
         a, b = (float(side[index].astype(np.float64)) for side in (comparison.a, comparison.b))
         self.failures.append(Failure(run, label, index, a, b, bound, kind))
+
+    @property
+    def of_floats(self) -> bool:
+        return dtype(self.dtype).is_float
 
     @property
     def witnessed(self) -> list[Failure]:

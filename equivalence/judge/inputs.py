@@ -99,6 +99,8 @@ _GENERAL: dict[str, Maker] = {
     "all equal": _equal,
     "zero": _zero,
 }
+#: Sets as random as the given values.
+USUAL = frozenset(["reordered", "positive", "negative", "small", "large"])
 #: Of tests only: where values tie whose residues differ, nothing is learned about real functions.
 SETS: dict[str, Maker] = {**_GENERAL, "equal rows": _equal_rows, "alike": lambda x, rng: x}
 

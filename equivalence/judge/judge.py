@@ -171,6 +171,8 @@ class Judge:
         with self.timed("truth"):
             truth.run(self)
         self.findings += [self.bound_finding(*entry) for entry in self.bounds]
+        programs = {"A": self.pairs[0].a, "B": self.pairs[0].b}
+        self.findings += [found for e in self.evidence for found in sensitivity.unsure(e, programs)]
         verdicts = [level(evidence, self.runner.freedoms, self.real) for evidence in self.evidence]
         report = Report(
             Verdict.merge(verdicts), [self.result(e, v) for e, v in zip(self.evidence, verdicts, strict=True)]

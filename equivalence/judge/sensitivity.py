@@ -6,11 +6,13 @@ leading digits.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from equivalence.evaluator import Lanes
 from equivalence.judge.compare import blocks, plane, value
-from equivalence.judge.evidence import scale_of
+from equivalence.judge.evidence import Evidence, scale_of
 from equivalence.verdicts import Finding
 from lowering.errors import Span
 from lowering.ir.program import Program
@@ -59,6 +61,28 @@ def findings(
     return [
         Finding("order-sensitive", f"{said}: the order of its accumulation decides digits that matter", None, "error")
     ]
+
+
+MOST_UNSURE = 1e-3  # of the integers of an output, that one side's rounding may move and the other's does not
+TIMES = 8  # as many as on the other side
+LEAST = 2  # elements: one may be an accident
+
+
+def unsure(evidence: Evidence, programs: Mapping[str, Program]) -> list[Finding]:
+    """Integers and truth values made of floats: a side that decides in a narrow format decides many of them otherwise.
+
+    As a real function it is the same, so no level says it; the share of elements that rounding may move does.
+    """
+    found = []
+    for side, other in (("A", "B"), ("B", "A")):
+        mine, theirs = (evidence.unsure.get(s, 0) / max(evidence.lanes, 1) for s in (side, other))
+        narrow = narrow_site(programs[side], evidence.dtype)
+        if evidence.unsure.get(side, 0) < LEAST or mine <= max(MOST_UNSURE, TIMES * theirs):
+            continue
+        said = f"rounding may move {mine:.1%} of {side}'s {evidence.name}, and {theirs:.1%} of {other}'s"
+        what, span = narrow or ("a cancellation, or large values", None)
+        found.append(Finding("precision-lost", f"{said}: {what}", span, "error"))
+    return found
 
 
 def _defined(lanes: Lanes) -> Lanes:
