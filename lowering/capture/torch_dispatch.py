@@ -55,13 +55,16 @@ class Dispatcher:
         self._running: list[str] = []
         self.streams = Streams()
         self.clocks = Clocks()
+        self._made: dict[int, Span] = {}  # address of a plain storage -> where it was made
 
     # -- entry ---------------------------------------------------------------------------------------------------
 
     def call(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """One dispatched op."""
         if not self._concerns_us(func, args, kwargs):
-            return self._plain(func, args, kwargs)
+            result = self._plain(func, args, kwargs)
+            self._remember_made(func, args, result)
+            return result
         implementation = self._implementation(func)
         if implementation is not None:
             with self._python_state(implementation), self.mode, self._inside(func):
@@ -69,6 +72,19 @@ class Dispatcher:
             if result is not NotImplemented:
                 return result
         return self._run(func, args, kwargs)
+
+    def _remember_made(self, func: Any, args: Any, result: Any) -> None:
+        """Where a tensor of no device was made: a kernel may be given it by mistake."""
+        if not isinstance(result, torch.Tensor) or result.layout is not torch.strided:
+            return
+        given = any(isinstance(leaf, torch.Tensor) for leaf in tree_iter(args))
+        if not given or policy.packet_name(func) == "aten.lift_fresh":
+            self._made[result.untyped_storage()._cdata] = self.span()
+
+    def made_at(self, tensor: torch.Tensor) -> Span | None:
+        """The line that made a tensor on the CPU, if a factory did."""
+        found = self._made.get(tensor.untyped_storage()._cdata)
+        return found if found is not None and found.line else None
 
     def _plain(self, func: Any, args: Any, kwargs: Any) -> Any:
         """An op on tensors that are none of the trace's: what it draws is a constant of this run."""

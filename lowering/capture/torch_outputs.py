@@ -27,9 +27,10 @@ _WORDS = (str, bytes, torch.dtype, torch.device, torch.memory_format, torch.layo
 
 
 def flatten(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], Any]]:
-    """(path, leaf) of the arrays, numbers and words inside a returned value, in order.  None is a leaf: it keeps its place.
+    """(path, leaf) of the arrays, numbers and words inside a returned value, in order.
 
-    Raises Unsupported for an object that nothing is known of: what it holds would go unseen.
+    None is a leaf: it keeps its place.  Raises Unsupported for an object that nothing is known of: what it holds would
+    go unseen.
     """
     if value is None or isinstance(value, (*_NUMBERS, *_WORDS)):
         yield path, value

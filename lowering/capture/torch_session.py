@@ -154,8 +154,8 @@ class TorchSession:
     def span(self) -> Span:
         return self.dispatcher.span()
 
-    def pointer(self, tensor: Any) -> PointerArg:
-        """The memory behind a kernel's pointer argument."""
+    def pointer(self, tensor: Any, name: str) -> PointerArg:
+        """The memory behind a kernel's pointer argument ``name``."""
         while not isinstance(tensor, torch.Tensor) and hasattr(tensor, "base"):  # triton.reinterpret
             tensor = tensor.base
         assert self.recorder is not None
@@ -163,8 +163,27 @@ class TorchSession:
             return self.recorder.pointer(tensor.inner)
         found = None if isinstance(tensor, torch.Tensor) else self.recorder.pointer_at(tensor.data_ptr(), tensor.dtype)
         if found is None:
-            raise CpuPointer("Pointer argument cannot be accessed from Triton (cpu tensor?)")
+            what = "Pointer argument cannot be accessed from Triton (cpu tensor?)"
+            raise CpuPointer(f"{what}: {self._made(tensor, name)}")
         return found
+
+    def _made(self, tensor: Any, name: str) -> str:
+        """In words: which argument is no cuda tensor, and where it comes from."""
+        plain = tensor.inner if isinstance(tensor, VirtualTensor) else tensor
+        made = self.dispatcher.made_at(plain) if isinstance(plain, torch.Tensor) else None
+        if made is not None:
+            return f"`{name}` was made without device= at line {made.line} of {Path(made.file).name}"
+        return f"`{name}` is on the CPU; move it to the device of the other arguments"
+
+    def updates(self, kernel: str, names: list[str]) -> None:
+        """An autotuner's trial runs update arguments too, unless it is told to put them back."""
+        unprotected = self.chooser.unprotected(names)
+        if unprotected and self.recorder is not None:
+            words = ", ".join(unprotected)
+            self.recorder.note(
+                f"kernel {kernel} updates {words} in place, and its autotuner does not put it back (reset_to_zero, "
+                f"restore_value): the call that tunes also accumulates its trial runs; not modelled: {self.span()}"
+            )
 
     def launch(self, launch: Launch) -> None:
         assert self.recorder is not None

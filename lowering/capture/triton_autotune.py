@@ -56,6 +56,17 @@ class Chooser:
         self.found = True
         return list(_POSSIBLE)
 
+    def unprotected(self, names: list[str]) -> list[str]:
+        """Those of the arguments that the running tuner's trials leave changed; [] where hooks may do anything."""
+        tuner = self.running[-1] if self.running else None
+        if tuner is None or len(self.candidates.get(id(tuner), tuner.configs)) < 2:
+            return []
+        hooks = [getattr(config, "pre_hook", None) for config in tuner.configs]
+        if any(hooks) or getattr(tuner, "user_defined_pre_hook", False):
+            return []
+        kept = {*getattr(tuner, "reset_to_zero", ()), *getattr(tuner, "restore_value", ())}
+        return list(dict.fromkeys(name for name in names if name.split(".")[0] not in kept))
+
     def describe(self) -> str:
         """The running tuner's choice: 'configuration 0 of 3: BLOCK: 64, num_warps: 4'; "" outside an autotuner."""
         if not self.running or getattr(self.running[-1], "best_config", None) is None:

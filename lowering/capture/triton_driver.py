@@ -25,13 +25,14 @@ from triton.runtime.driver import driver
 from lowering.capture.torch_tensor import VirtualTensor
 from lowering.capture.trace import KernelArg, Launch
 from lowering.capture.triton_sink import LaunchSink, active_sink
-from lowering.capture.ttir_stores import written_parameters
-from lowering.errors import InternalError, Unsupported
+from lowering.capture.ttir_stores import parameters_of
+from lowering.errors import InternalError, Unsupported, UsageError
 
 _OPTIONS = ("num_warps", "num_stages", "num_ctas", "enable_fp_fusion", "default_dot_input_precision",
             "allowed_dot_input_precisions", "sanitize_overflow", "max_num_imprecise_acc_default", "maxnreg", "arch",
             "launch_cooperative_grid", "supported_fp8_dtypes")  # fmt: skip
 _FP8 = ("fp8e4b15", "fp8e4nv", "fp8e5")
+_GRID, _CTAS = (2**31 - 1, 65535, 65535), 16  # of every NVIDIA GPU (CUDA C++ Programming Guide)
 _REGISTERS, _SHARED = 32, 1024  # a thread's registers, a program's bytes: nothing is compiled, but hosts divide by them
 _METADATA = {
     "shared": _SHARED, "tmem_size": 0, "global_scratch_size": 0, "global_scratch_align": 1, "profile_scratch_size": 0,
@@ -55,14 +56,16 @@ class TtirBackend(CUDABackend):
         stages["cubin"] = _as_binary
 
     def hash(self) -> str:
-        return f"irverify-ttir-3-{triton.__version__}-{self.target.arch}"
+        return f"irverify-ttir-4-{triton.__version__}-{self.target.arch}"
 
 
 def _as_binary(module: Any, metadata: dict[str, Any]) -> bytes:
     """The 'cubin': the printed TTIR.  What can only be asked of the live module goes to the metadata."""
     metadata.update(_METADATA)
     metadata["name"] = module.get_entry_func_name()
-    metadata["irverify_parameters"], metadata["irverify_written"] = written_parameters(module)
+    parameters = parameters_of(module)
+    metadata["irverify_parameters"] = parameters.count
+    metadata["irverify_written"], metadata["irverify_updated"] = parameters.written, parameters.updated
     return str(module).encode()
 
 
@@ -159,8 +162,10 @@ class TtirLauncher:
         grid = (int(x), int(y), int(z))
         if sink.recorder is None or 0 in grid:
             return
+        self._check_launch(sink, grid)
         arguments = list(self._bind(sink, values))
         self._check(arguments)
+        sink.updates(self.kernel, [arguments[index].name for index in self.metadata.irverify_updated])
         self.text = self.text or function.decode()  # one string per kernel, however often it is launched
         sink.launch(
             Launch(
@@ -189,6 +194,15 @@ class TtirLauncher:
         triples = zip(self.names, self.signature, values)
         return {str(name): _plain(value) for name, signature, value in triples if signature == "constexpr"}
 
+    def _check_launch(self, sink: LaunchSink, grid: tuple[int, int, int]) -> None:
+        """What CUDA answers with an error, and Triton does not check."""
+        problem = next((f"grid {axis} is {n}, at most {most} is allowed" for axis, n, most in zip("xyz", grid, _GRID)
+                        if not 0 < n <= most), "")  # fmt: skip
+        if getattr(self.metadata, "num_ctas", 1) > _CTAS:
+            problem = f"num_ctas={self.metadata.num_ctas} asks for a cluster of more than {_CTAS} blocks"
+        if problem:
+            raise UsageError(f"{sink.span()}: no GPU runs this launch of {self.kernel}: {problem}")
+
     def _check(self, arguments: list[KernelArg]) -> None:
         expected = self.metadata.irverify_parameters
         if len(arguments) != expected:
@@ -203,7 +217,7 @@ def _flatten(sink: LaunchSink, name: str, signature: Any, value: Any) -> Iterato
     elif signature.startswith("tensordesc"):
         yield from _descriptor(sink, name, signature, value)
     elif signature != "constexpr":
-        yield KernelArg(name, signature, _runtime_value(sink, value))
+        yield KernelArg(name, signature, _runtime_value(sink, value, name))
 
 
 def _descriptor(sink: LaunchSink, name: str, signature: str, value: Any) -> Iterator[KernelArg]:
@@ -211,7 +225,7 @@ def _descriptor(sink: LaunchSink, name: str, signature: str, value: Any) -> Iter
     rank = len(value.shape)
     shape, strides = [int(n) for n in value.shape], [int(n) for n in value.strides]
     if sink.gpu.arch // 10 < 9:
-        yield KernelArg(name, "*" + signature.split("<")[1].split("[")[0], sink.pointer(value.base))
+        yield KernelArg(name, "*" + signature.split("<")[1].split("[")[0], sink.pointer(value.base, name))
         yield from (KernelArg(f"{name}.shape{i}", "i64", shape[i]) for i in range(rank))
         yield from (KernelArg(f"{name}.stride{i}", "i64", strides[i]) for i in range(rank))
         if hasattr(value, "padding"):
@@ -223,16 +237,16 @@ def _descriptor(sink: LaunchSink, name: str, signature: str, value: Any) -> Iter
             if getattr(value, option, usual) != usual:
                 construct = f"TensorDescriptor({option}={getattr(value, option)!r}) on {sink.gpu.target}"
                 raise Unsupported(construct, sink.span(), "try --target sm_80: there the kernel itself does it")
-        yield KernelArg(name, signature, sink.pointer(value.base))
+        yield KernelArg(name, signature, sink.pointer(value.base, name))
     yield from (KernelArg(f"{name}.shape{i}", "i32", shape[i]) for i in range(rank))
     yield from (KernelArg(f"{name}.stride{i}", "i64", strides[i]) for i in range(rank))
 
 
-def _runtime_value(sink: LaunchSink, value: Any) -> Any:
+def _runtime_value(sink: LaunchSink, value: Any, name: str) -> Any:
     if value is None or isinstance(value, bool | int | float):
         return value
     if hasattr(value, "data_ptr"):
-        return sink.pointer(value)
+        return sink.pointer(value, name)
     if hasattr(value, "value"):  # tl.constexpr
         return value.value
     return value.item() if isinstance(value, VirtualTensor) else value

@@ -1,4 +1,4 @@
-"""Finds which pointer parameters of a Triton module may be written to.
+"""Finds which pointer parameters of a Triton module may be written to, and which are updated from what they held.
 
 Takes a triton.ir.module; gives parameter indices.  Must not know about launches or tensors.  It errs on the side of
 "written": pointers that meet in one op, loop or branch are taken for each other.
@@ -7,6 +7,7 @@ Takes a triton.ir.module; gives parameter indices.  Must not know about launches
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,6 +49,10 @@ def _is_write(op: _Op) -> bool:
     return op.name.startswith(_WRITES)
 
 
+def _is_read(op: _Op) -> bool:
+    return op.name == "tt.load" or ("descriptor" in op.name and any(word in op.name for word in ("load", "gather")))
+
+
 def _propagate(ops: list[_Op], roots: dict[int, set[int]]) -> None:
     """Spreads 'comes from parameter i' forwards until nothing changes."""
     inside: dict[int, set[int]] = defaultdict(set)  # region -> pointer block arguments in it
@@ -71,8 +76,17 @@ def _propagate(ops: list[_Op], roots: dict[int, set[int]]) -> None:
                     changed = True
 
 
-def written_parameters(module: Any) -> tuple[int, tuple[int, ...]]:
-    """(number of parameters, indices of those that may be written) of the module's entry function."""
+@dataclass(frozen=True)
+class Parameters:
+    """Of a module's entry function: their number, and indices.  ``updated``: read, or added to, and written."""
+
+    count: int
+    written: tuple[int, ...]
+    updated: tuple[int, ...]
+
+
+def parameters_of(module: Any) -> Parameters:
+    """What the entry function does with its parameters."""
     name = module.get_entry_func_name()
     function = module.get_function(name)
     parameters = [function.args(i) for i in range(function.get_num_args())]
@@ -84,7 +98,12 @@ def written_parameters(module: Any) -> tuple[int, tuple[int, ...]]:
             roots[parameter.id()] = {index}
     everything = tuple(i for i, parameter in enumerate(parameters) if _is_pointer(parameter))
     if any(op.name in _ESCAPES for op in described):
-        return len(parameters), everything
+        return Parameters(len(parameters), everything, ())
     _propagate(described, roots)
-    written = set().union(*(roots[v] for op in described if _is_write(op) for v in op.operands), set())
-    return len(parameters), tuple(sorted(written))
+
+    def reached(touches: Callable[[_Op], bool]) -> set[int]:
+        return set().union(*(roots[v] for op in described if touches(op) for v in op.operands), set())
+
+    written = reached(_is_write)
+    updated = reached(lambda op: op.name.startswith("tt.atomic")) | (written & reached(_is_read))
+    return Parameters(len(parameters), tuple(sorted(written)), tuple(sorted(updated)))
