@@ -32,10 +32,9 @@ def lost(a: Body, b: Body) -> tuple[Level, list[str]]:
     return report.verdict.level, [f.message for f in report.findings if f.code == "precision-lost"]
 
 
-@pytest.mark.parametrize("to", ["bf16", "f16"])
-def test_integers_by_way_of_a_narrow_format(to: str) -> None:
-    level, [said] = lost(binned(100.0), binned(100.0, to))
-    assert level is Level.REAL and said.startswith("rounding may move") and "of B's out0" in said and to in said
+def test_integers_by_way_of_a_narrow_format() -> None:
+    level, [said] = lost(binned(8.0), binned(8.0, "bf16"))
+    assert level is Level.REAL and said.startswith("rounding may move") and "of B's out0" in said and "bf16" in said
 
 
 def test_truth_values_too() -> None:
@@ -45,13 +44,13 @@ def test_truth_values_too() -> None:
 
 @pytest.mark.parametrize("to", [None, "bf16"])
 def test_alike_on_both_sides_is_no_loss(to: str | None) -> None:
-    assert lost(binned(100.0, to), binned(100.0, to))[1] == []
+    assert lost(binned(8.0, to), binned(8.0, to))[1] == []
 
 
 def test_full_precision_loses_nothing() -> None:
     """Another order of the same f32 operations: few elements are near an edge on either side."""
 
     def divided(k: Kit, x):
-        return k.cast(k.div(x, 0.01), "i32", rounding="rtz")
+        return k.cast(k.div(x, 0.125), "i32", rounding="rtz")
 
-    assert lost(binned(100.0), divided)[1] == []
+    assert lost(binned(8.0), divided)[1] == []
