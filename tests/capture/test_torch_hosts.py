@@ -289,8 +289,8 @@ def test_custom_operator_with_a_triton_kernel(session, kernels):
 
 def test_numbers_and_nested_results(session):
     trace = session.capture(lambda x: {"a": (x + 1, 2.5), "b": [x * 2, None]}, [X])
-    assert [name for name, _ in trace.outputs] == ["out0", "out1", "out2"]
-    assert dict(trace.outputs)["out1"].dtype == "float64"
+    assert [name for name, _ in trace.outputs] == ["out.a.0", "out.a.1", "out.b.0"]
+    assert dict(trace.outputs)["out.a.1"].dtype == "float64"
 
 
 def test_data_assignment_and_metadata_in_place(session):

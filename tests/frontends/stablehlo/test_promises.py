@@ -52,6 +52,18 @@ def test_default_precision_is_noted_and_highest_is_not() -> None:
     assert not any(note.startswith(noted) for note in highest.notes)
 
 
+def test_the_context_s_precision_is_seen() -> None:
+    def product(x: Any, y: Any) -> Any:
+        with jax.default_matmul_precision("tensorfloat32"):
+            return jnp.dot(x, y)
+
+    high = lower(product, A, B)
+    assert any(note.startswith("StableHLO HIGH precision") for note in high.notes)
+    assert high.attrs["key"] != lower(jnp.dot, A, B).attrs["key"]
+    with jax.default_matmul_precision("BF16_BF16_F32_X3"):
+        assert _one(lower(jnp.dot, A, B), "dot").attrs["precision"] == "bf16x3"
+
+
 @pytest.mark.parametrize(("preset", "precision"), [("TF32_TF32_F32", "tf32"), ("BF16_BF16_F32_X3", "bf16x3")])
 def test_a_dot_algorithm_names_its_precision(preset: str, precision: str) -> None:
     algorithm = lax.DotAlgorithmPreset[preset]

@@ -15,7 +15,10 @@ from lowering.ir.builder import Builder
 from lowering.ir.program import Value
 from lowering.ir.types import F32, DType
 
-_DEFAULT = "StableHLO DEFAULT precision is resolved as ieee f32; a TPU would round f32 operands to bf16"
+_RESOLVED = {
+    "DEFAULT": "StableHLO DEFAULT precision is resolved as ieee f32; a TPU would round f32 operands to bf16",
+    "HIGH": "StableHLO HIGH precision is resolved as ieee f32; a GPU would round f32 operands to TF32",
+}
 _NARROW = "a dot of narrow floats is taken to accumulate in f32 and to round once to its result type"
 
 
@@ -32,8 +35,9 @@ def _precision(node: Node, lhs: Value, rhs: Value) -> str:
     algorithm = node.attr("algorithm")
     if algorithm is not None:
         return _of_algorithm(node, algorithm, lhs)
-    if F32 in (lhs.type.dtype, rhs.type.dtype) and "DEFAULT" in _configured(node):
-        node.translator.note(_DEFAULT)
+    if F32 in (lhs.type.dtype, rhs.type.dtype):
+        for note in {_RESOLVED[name]: None for name in _configured(node) if name in _RESOLVED}:
+            node.translator.note(note)
     return "ieee"
 
 
