@@ -93,7 +93,8 @@ def _factors(form: Form, channel: str, prime: SafePrime, seed: int) -> list[int 
     r, has_place = form.rational, form.rational.denominator % m != 0
     out: list[int | None] = [r.numerator * pow(r.denominator, -1, m) % m if has_place else None]
     if form.root > 1:
-        out.append(principal_root(form.root, m))
+        root = principal_root(form.root, m)
+        out.append(root if root is None or form.degree == 2 else principal_root(root, m))
     if form.half_pi:
         out.append(pow(_sqrt_pi(m, seed), form.half_pi, m))
     if form.ln2:

@@ -1,6 +1,6 @@
 """Takes a float constant of a named dtype, gives the one short exact form that rounds to it, or None.
 
-Description length of 2^j * (m/n)^(1 or 1/2) * atom, m and n odd and coprime: TAG bits for the atom and root, plus
+Description length of 2^j * (m/n)^(1, 1/2 or 1/4) * atom, m and n odd and coprime: TAG bits for the atom and root, plus
 log2(m) + log2(n), plus log2(k) for ln k or log2 k; of a decimal m*10^-k: TAG plus log2(m) + log2(k). A power of two
 is free, as it moves no significand (it costs a root one bit: its parity): among the 2^23 significands of a binade of
 f32 fewer than 2^14 carry a form (a test counts them), so a constant that means nothing is misread with probability
@@ -15,6 +15,7 @@ Must not know programs.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from math import floor, isfinite, log2, log10
@@ -22,7 +23,7 @@ from math import floor, isfinite, log2, log10
 from mpmath import mp
 
 from equivalence.fields.formats import FORMATS, Format, rational
-from equivalence.fields.forms import PRECISION, Form, exact, is_power, root_of
+from equivalence.fields.forms import PRECISION, Form, exact, fourth_root_of, is_power, root_of
 
 LIMIT = {"f32": 14.0, "f64": 26.0}
 """Description lengths that are recognised; the other formats are too coarse for any."""
@@ -39,6 +40,8 @@ ATOMS: tuple[tuple[Form, float, float], ...] = (
 )
 """(atom, TAG of rational * atom, TAG of root * atom)."""
 
+FOURTH_TAG = 11
+"""TAG of the fourth root of a rational: what scales both factors of a product by 1/sqrt(d)^(1/2), as torch does."""
 LOG_TAG = 6.0
 LARGEST_LOG = 256
 DECIMAL_TAG = 4.0
@@ -74,33 +77,36 @@ def _scaled(lo: int, hi: int, unit: int) -> Fraction:
     return Fraction(*simplest(lo << up, down, hi << up, down)) * Fraction(2) ** shift
 
 
-def _families() -> Iterator[tuple[Form, float, bool]]:
-    """(atom, bits before the fraction, under a root)."""
+def _families() -> Iterator[tuple[Form, float, int]]:
+    """(atom, bits before the fraction, degree of the root that the fraction is under)."""
     for atom, plain, rooted in ATOMS:
-        yield atom, plain, False
-        yield atom, rooted, True
+        yield atom, plain, 1
+        yield atom, rooted, 2
+    yield Form(ONE), FOURTH_TAG, 4
     for n in range(3, LARGEST_LOG + 1):
         if not is_power(n):
-            yield Form(ONE, log=n), LOG_TAG + log2(n), False
-            yield Form(ONE, ln2=-1, log=n), LOG_TAG + log2(n), False
+            yield Form(ONE, log=n), LOG_TAG + log2(n), 1
+            yield Form(ONE, ln2=-1, log=n), LOG_TAG + log2(n), 1
+
+
+_ROOTS = {1: exact, 2: root_of, 4: fourth_root_of}
 
 
 @lru_cache(maxsize=1)
-def _families_by_reciprocal() -> tuple[tuple[Form, float, bool, int], ...]:
+def _families_by_reciprocal() -> tuple[tuple[Form, float, int, int], ...]:
     """The families with 2^PRECISION / atom as a whole number."""
     unit = Fraction(2) ** PRECISION
-    return tuple((atom, bits, rooted, round(unit / rational(atom.value()))) for atom, bits, rooted in _families())
+    return tuple((atom, bits, degree, round(unit / rational(atom.value()))) for atom, bits, degree in _families())
 
 
 def _fractions(lo: Fraction, hi: Fraction, limit: float) -> Iterator[tuple[Form, float]]:
     """(form, bits) for the simplest form of every family in [lo, hi], where it costs at most `limit`."""
     unit = lo.denominator * hi.denominator
     low, high = lo.numerator * hi.denominator, hi.numerator * lo.denominator
-    for atom, bits, rooted, reciprocal in _families_by_reciprocal():
-        power = 2 if rooted else 1
-        r = _scaled((low * reciprocal) ** power, (high * reciprocal) ** power, (unit << PRECISION) ** power)
+    for atom, bits, degree, reciprocal in _families_by_reciprocal():
+        r = _scaled((low * reciprocal) ** degree, (high * reciprocal) ** degree, (unit << PRECISION) ** degree)
         if bits + fraction_bits(r) <= limit:
-            form = (root_of(r) if rooted else exact(r)).times(atom)
+            form = _ROOTS[degree](r).times(atom)
             assert form is not None
             yield form, bits + fraction_bits(r)
 
@@ -155,7 +161,7 @@ def description_length(form: Form) -> float:
 
 
 def _absolute(form: Form) -> Form:
-    return Form(abs(form.rational), form.root, form.half_pi, form.ln2, form.log)
+    return replace(form, rational=abs(form.rational))
 
 
 def _decimal_spellings(form: Form) -> Iterator[tuple[int, int]]:

@@ -10,6 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable
 from copy import copy
+from dataclasses import replace
 from fractions import Fraction
 from math import gcd
 
@@ -82,16 +83,16 @@ def sum_form(a: Form, b: Form, sign: int = 1) -> Form | None:
         return a
     if a.rational == 0:
         return b.times(exact(sign))
-    if (a.root, a.half_pi, a.ln2, a.log) != (b.root, b.half_pi, b.ln2, b.log):
+    if replace(a, rational=b.rational) != b:
         return None
     total = a.rational + sign * b.rational
-    return exact(0) if total == 0 else Form(total, a.root, a.half_pi, a.ln2, a.log)
+    return exact(0) if total == 0 else replace(a, rational=total)
 
 
 def quotient_form(a: Form, b: Form) -> Form | None:
     """a / b, also where b's logarithm is a's."""
     if a.log > 1 and a.log == b.log:
-        a, b = (Form(f.rational, f.root, f.half_pi, f.ln2) for f in (a, b))
+        a, b = replace(a, log=1), replace(b, log=1)
     inverse = b.inverse()
     return None if inverse is None else a.times(inverse)
 

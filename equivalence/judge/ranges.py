@@ -19,6 +19,7 @@ from equivalence.judge.runs import Pair
 _RANGE = re.compile(r"\bin\s*[\[(]\s*(?P<low>[^,\s]+)\s*,\s*(?P<high>[^\])\s]+)\s*(?P<close>[\])])")
 _NAMED = re.compile(r"\s*(?P<name>[A-Za-z_]\w*)\s*=")
 ENDS, REDRAWN, LITERALS = "integers at the ends of their range", "other integers of their range", "integers of the code"
+INTEGERS = frozenset([ENDS, REDRAWN, LITERALS])
 MOST_LITERALS = 16
 
 

@@ -118,8 +118,8 @@ def _cheap(budget: float) -> int:
 
 def test_fewer_than_2_to_14_significands_carry_a_form() -> None:
     limit, total = recognition.LIMIT["f32"], 0
-    for _, bits, rooted in recognition._families():
-        total += (1 + rooted) * _cheap(limit - bits) if bits <= limit else 0
+    for _, bits, degree in recognition._families():  # 2^j moves no significand, but for its part under a root
+        total += degree * _cheap(limit - bits) if bits <= limit else 0
     for k in range(1, recognition.LARGEST_DECIMAL + 1):
         total += int(2 ** (limit - recognition.DECIMAL_TAG) / k)
     print(f"forms of at most {limit:.0f} bits: {total}")
@@ -384,3 +384,36 @@ def test_what_both_sides_have_or_what_is_a_decimal_is_not_related() -> None:
 def test_chance_relations_are_rare() -> None:
     drawn = np.random.default_rng(8).uniform(0.5, 1.0, (300, 2))
     assert sum(related_meaning(float(x), float(y), 1e-3, 0.9, 0.999) is not None for x, y in drawn) <= 1
+
+
+@pytest.mark.parametrize("head", [24, 32, 40, 48, 80, 96, 112, 128, 160, 192])
+def test_the_fourth_root_that_scales_both_factors(head: int) -> None:
+    """torch's attention multiplies queries and keys by d^(-1/4) each; the product is 1/sqrt(d)."""
+    for dtype, kind in (("f32", np.float32), ("f64", np.float64)):
+        form = recognition.recognise(float(kind(head**-0.25)), dtype)
+        assert form is not None and form.times(form) == forms.root_of(Fraction(1, head))
+
+
+def test_fourth_roots_are_a_group() -> None:
+    some = [forms.fourth_root_of(Fraction(a, b)) for a in range(1, 20, 3) for b in range(1, 12, 2)]
+    for x in some:
+        inverse = x.inverse()
+        assert inverse is not None and x.times(inverse) == forms.exact(1)
+        assert abs(float(x.value()) * float(inverse.value()) - 1) < 1e-14
+        for y in some:
+            product = x.times(y)
+            assert product is not None
+            assert abs(float(product.value()) / float(x.value()) / float(y.value()) - 1) < 1e-14
+            fourth = product.times(product)
+            assert fourth is not None and (product.degree == 4) == (not fourth.is_rational and fourth.sqrt() == product)
+
+
+def test_fourth_roots_have_places_in_the_field() -> None:
+    form = forms.fourth_root_of(Fraction(1, 32))
+    seen = 0
+    for prime in primes.choose(0, 6):
+        one, two = (field_value(f, prime) for f in (form, forms.root_of(Fraction(1, 32))))
+        if one.v_valid:
+            assert one.v * one.v % prime.p == two.v
+            seen += 1
+    assert seen
