@@ -201,6 +201,8 @@ def _attributes(gpu: VirtualGpu, streams: Callable[[], Streams]) -> dict[str, An
         "torch.version.cuda": "12.8",
         "torch.backends.cuda.is_built": _always(True),
         "torch.Generator": VirtualGenerator,
+        "torch.Stream": torch_streams.VirtualStream,
+        "torch.Event": torch_streams.VirtualEvent,
         "torch.initial_seed": lambda: streams().initial_seed(),
         "torch.seed": lambda: streams().seed(),
         "torch.inference_mode": _no_grad_for_inference,

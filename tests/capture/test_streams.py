@@ -45,6 +45,11 @@ def an_event_too_early(x):
     return y + 1
 
 
+def a_generic_stream(x):
+    with torch.Stream(device="cuda"):
+        return x * 2
+
+
 def set_and_forgotten(x):
     s = cuda.Stream()
     y = x * 2
@@ -56,7 +61,8 @@ def set_and_forgotten(x):
 
 
 @pytest.mark.parametrize(
-    "host", [unwaited, overwritten_while_read, returned_unwaited, an_event_too_early, set_and_forgotten]
+    "host",
+    [unwaited, overwritten_while_read, returned_unwaited, an_event_too_early, set_and_forgotten, a_generic_stream],
 )
 def test_work_that_does_not_wait_races(session, host):
     trace = session.capture(host, [X])
