@@ -1,6 +1,6 @@
 """Says where two programs part and in what: explain(a, b, inputs...) -> Explanation."""
 
-from equivalence.divergence.explain import explain
+from equivalence.divergence.explain import NOTHING, explain
 from equivalence.divergence.finding import KINDS, Explanation
 
-__all__ = ["KINDS", "Explanation", "explain"]
+__all__ = ["KINDS", "NOTHING", "Explanation", "explain"]

@@ -75,6 +75,20 @@ def cone(trace: Trace, numbers: Sequence[int] | np.ndarray) -> np.ndarray:
     return flags
 
 
+def labels(trace: Trace, number: int) -> frozenset[str]:
+    """The inputs that a lane comes from."""
+    names = sorted({a.label for a in trace.log if a.label})[:64]
+    if trace.origins is None:
+        trace.origins = np.zeros(trace.count, np.uint64)
+        for bit, name in enumerate(names):
+            flags = np.zeros(trace.count, bool)
+            for a in trace.log:
+                part = slice(a.first, a.first + a.size)
+                flags[part] = reached(a, flags).ravel() if a.operands else a.label == name
+            trace.origins[flags] |= np.uint64(1 << bit)
+    return frozenset(name for bit, name in enumerate(names) if int(trace.origins[number]) >> bit & 1)
+
+
 @dataclass(eq=False, slots=True)
 class Side:
     """One program at one output element: ``cone`` flags, and per lane its word, value, touched inputs."""

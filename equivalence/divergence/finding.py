@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 
 from equivalence.divergence.cone import Side
 from equivalence.divergence.node import Node
+from equivalence.divergence.trace import Edit
 from equivalence.verdicts import Divergence
 from lowering.errors import UNKNOWN_SPAN, Span
 from lowering.ir.program import Program
@@ -29,9 +31,15 @@ class Explanation(Divergence):
     kind: str = "other"
 
 
+class Repaired(Protocol):
+    """Whether B's output agrees with A's, everywhere or at the element, with a changed program or an edited op."""
+
+    def __call__(self, program: Program, edit: Edit | None = None, everywhere: bool = True) -> bool: ...
+
+
 @dataclass(eq=False, slots=True)
 class Context:
-    """Both sides at output ``name``[``element``].  ``repaired(program)``: whether a changed B agrees with A there."""
+    """Both sides at output ``name``[``element``].  ``repaired``: whether a changed B agrees with A."""
 
     a: Side
     b: Side
@@ -39,7 +47,8 @@ class Context:
     element: tuple[int, ...]
     by_value: bool
     gap: float  # distance of the two values there, relative to the output's largest
-    repaired: Callable[[Program], bool]
+    repaired: Repaired
+    same_function: bool = False  # whether the verdict says that only roundings and orders differ
     front_a: list[Node] = field(default_factory=list)
     front_b: list[Node] = field(default_factory=list)
     missing: list[Node] = field(default_factory=list)  # input elements that only A's result depends on

@@ -9,10 +9,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from equivalence.divergence.cone import reached
+from equivalence.divergence.cone import Side, labels, reached
 from equivalence.divergence.finding import Context, nodes
 from equivalence.divergence.node import MOVES, Node
 from equivalence.divergence.source import line_text
+from equivalence.divergence.trace import Stored
 from lowering.errors import Span
 
 
@@ -22,6 +23,30 @@ def pairs(c: Context) -> Iterator[tuple[Node, Node]]:
         for a in c.front_a:
             if a.fn == b.fn:
                 yield a, b
+
+
+MOST_PARTNERS = 24
+
+
+def alike(a: Node, b: Node) -> bool:
+    """Whether two lanes can play one part: both truth values, integers or floats, from the same inputs."""
+    kinds = [{"b": "b", "i": "i", "u": "i"}.get(n.application.data.dtype.kind, "f") for n in (a, b)]
+    return kinds[0] == kinds[1] and labels(a.side.trace, a.number) == labels(b.side.trace, b.number)
+
+
+def partners(c: Context) -> list[tuple[Node, Node]]:
+    """Computed lanes of A that can stand for B's frontier, the same operation on the same elements first."""
+    found = []
+    for b in [n for n in c.front_b if n.name not in MOVES and n.name != "input"][:4]:
+        seen: set[float] = set()
+        for a in nodes(c.a, ~c.a.leaf & ~c.a.literal):
+            if a.name in MOVES or a.value == b.value or a.value in seen or not alike(a, b):
+                continue
+            seen.add(a.value)
+            touch = bool(a.side.touch[a.number] == b.side.touch[b.number])
+            found.append(((a.fn != b.fn) + 2 * (not touch), a, b))
+    found.sort(key=lambda one: one[0])
+    return [(a, b) for _, a, b in found[:MOST_PARTNERS]]
 
 
 def single(node: Node) -> list[Node]:
@@ -70,11 +95,26 @@ def user_of(node: Node) -> Node | None:
 
 def near(c: Context, node: Node) -> Span | None:
     """Where A does the same operation, else where A parts from B, else where A's result is made."""
-    for other in nodes(c.a, ~c.a.leaf):
-        if other.fn == node.fn:
-            return other.span
+    found = [other for other in nodes(c.a, ~c.a.leaf) if other.fn == node.fn and other.span.line]
+    alike = [other for other in found if other.dtype == node.dtype]
+    if found:
+        return (alike or found)[0].span
     first = c.first_a()
     return first.span if first is not None else c.root_a.made
+
+
+def parted(side: Side, front: Node | None) -> Span | None:
+    """Where a side parts, or the last step to its result that has a place in the source."""
+    node = front or Node(side, side.root)
+    if node.made.line:
+        return node.made
+    made = (n.span for n in reversed(nodes(side, ~side.leaf)) if n.span.line)
+    return next(made, None) or (stored.op.span if (stored := _store(side)) is not None else None)
+
+
+def _store(side: Side) -> Stored | None:
+    own = [n.number for n in Node(side, side.root).chain()]
+    return next((s for s in side.trace.stores[::-1] if (s.inside & np.isin(s.nodes, own)).any()), None)
 
 
 def same_in_a(c: Context, node: Node) -> Span | None:

@@ -1,19 +1,26 @@
-"""Counterfactual runs: B with one number changed; does it then agree with A?
+"""Counterfactual runs: B with one number, or what one op gives, changed; does it then agree with A?
 
 Takes a Context and an edit; gives yes or no.  The program is changed in place and always put back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import combinations_with_replacement
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from equivalence.divergence.finding import Context
+from equivalence.divergence.node import Node
+from equivalence.divergence.trace import Edit
+from equivalence.evaluator import Lanes
+from equivalence.interpretations import ieee
 from lowering.errors import IrverifyError
 from lowering.ir.program import Op
+from lowering.ir.types import F32
 
 TRIES = 24  # runs for one launch argument
 LANES = 8_000_000  # that all counterfactual runs of one explanation may evaluate: a few seconds
@@ -33,14 +40,54 @@ def changed(op: Op, **attrs: Any) -> Iterator[None]:
 
 def agrees(c: Context, op: Op, **attrs: Any) -> bool:
     """Whether B agrees with A once ``op`` has these attributes; a run that fails does not agree."""
+    with changed(op, **attrs):
+        return _agrees(c, None, everywhere=True)
+
+
+def _agrees(c: Context, edit: Edit | None, *, everywhere: bool) -> bool:
     c.spent += c.b.trace.count
     if c.spent > LANES:
         return False
-    with changed(op, **attrs):
-        try:
-            return c.repaired(c.b.trace.program)
-        except IrverifyError:
-            return False
+    try:
+        return c.repaired(c.b.trace.program, edit, everywhere)
+    except (IrverifyError, TypeError, ValueError):  # an edited array may fit no operation
+        return False
+
+
+def unrounded(c: Context, *ops: Op) -> bool:
+    """Whether B agrees with A once ``ops`` do not round to their narrow dtypes."""
+    return _agrees(c, Edit(ops, _wide), everywhere=True)
+
+
+def _wide(op: Op, turn: int, operands: Sequence[Lanes], lanes: Lanes) -> np.ndarray:
+    """What the op gives in f32."""
+    if op.name == "cast":
+        return np.array(np.broadcast_to(operands[0].data.astype(np.float32), lanes.data.shape))
+    wide = [x.replace(dtype=F32, data=x.data.astype(np.float32)) if x.dtype.is_float else x for x in operands]
+    if op.name == "dot":
+        x, y, *acc = (x.data for x in wide)
+        return np.asarray(np.matmul(x, y) + (acc[0] if acc else np.float32(0)))
+    return ieee.evaluate(op.name, op.attrs, F32, *wide)
+
+
+def grafted(c: Context, mine: Sequence[Node], theirs: Sequence[Node]) -> bool:
+    """Whether B's output element agrees with A's once the lanes ``mine`` have the values of ``theirs``."""
+    ops = {id(n.op): n.op for n in mine if n.op is not None and len(n.op.results) == 1}
+    if not ops or len(mine) != len(theirs) or any(id(n.op) not in ops for n in mine):
+        return False
+    turns = {key: {a.first: turn for turn, a in enumerate(a for a in c.b.trace.log if a.op is ops[key])} for key in ops}
+    wanted = [
+        (id(b.op), turns[id(b.op)][b.application.first], b.lane, a.value) for b, a in zip(mine, theirs, strict=True)
+    ]
+
+    def make(op: Op, turn: int, operands: Sequence[Lanes], lanes: Lanes) -> np.ndarray:
+        data = np.array(np.broadcast_to(lanes.data, (lanes.data.shape[0], *lanes.shape)))
+        for key, when, lane, value in wanted:
+            if key == id(op) and when == turn:
+                data[lane] = value
+        return data
+
+    return _agrees(c, Edit(tuple(ops.values()), make), everywhere=False)
 
 
 def scalar_repairs(c: Context, launch: Op, position: int, value: int) -> bool:

@@ -8,28 +8,24 @@ from __future__ import annotations
 import numpy as np
 
 from equivalence.divergence.buffers import alloc_span
-from equivalence.divergence.finding import Explanation, said
+from equivalence.divergence.finding import Explanation, place, said
 from equivalence.divergence.source import argument
 from equivalence.divergence.trace import BUFFER_BITS, Trace
 from lowering.errors import Span
 from lowering.ir.program import Op, Value
 
 
-def explain(a: Trace, b: Trace) -> Explanation | None:
-    """A structural difference, which no input is needed to see."""
-    return _types(a, b) or _overwritten_input(a, b)
-
-
-def _types(a: Trace, b: Trace) -> Explanation | None:
+def types(a: Trace, b: Trace) -> Explanation | None:
+    """An output of another dtype or shape, which no input is needed to see."""
     for (name, mine), (other, theirs) in zip(a.outputs.items(), b.outputs.items(), strict=False):
         if mine.dtype is not theirs.dtype or mine.shape != theirs.shape:
             dtype = mine.dtype is not theirs.dtype
             what = f"output {name} is {mine.dtype}{list(mine.shape)} in A and {theirs.dtype}{list(theirs.shape)} in B"
-            return said("dtype" if dtype else "other", _made(a, name), _made(b, other), what)
+            return said("dtype" if dtype else "other", made(a, name), made(b, other), what)
     return None
 
 
-def _made(trace: Trace, name: str) -> Span | None:
+def made(trace: Trace, name: str) -> Span | None:
     """Where an output's memory was made, or its value."""
     value = dict(trace.program.outputs)[name]
     op = trace.definers.get(value)
@@ -37,15 +33,18 @@ def _made(trace: Trace, name: str) -> Span | None:
         buffer = trace.definers.get(op.operands[0])
         number = next((n for n, alloc in trace.allocs.items() if alloc is buffer), None)
         return alloc_span(trace, number) if number is not None else op.span
-    return op.span if op is not None else None
+    while op is not None and not op.span.line and op.operands:
+        op = trace.definers.get(op.operands[0])
+    return place(op.span if op is not None else None)
 
 
-def _overwritten_input(a: Trace, b: Trace) -> Explanation | None:
+def overwritten(a: Trace, b: Trace) -> Explanation | None:
+    """An input that only B overwrites."""
     mine, theirs = _overwrites(a), _overwrites(b)
     for name, span in theirs.items():
         if name not in mine:
             what = f"B writes over its input {name}, which A leaves as it was"
-            return said("other", _made(a, next(iter(a.outputs))), span, what)
+            return said("other", made(a, next(iter(a.outputs))), span, what)
     return None
 
 
@@ -58,7 +57,7 @@ def _overwrites(trace: Trace) -> dict[str, Span]:
         if o.name == "write" and o.operands[1] in inputs
     }
     changed = [name.removeprefix("written:") for name in trace.outputs if name.startswith("written:")]
-    found = {name: UNWRITTEN for name in changed if not _unchanged(trace, name)}
+    found = {name: made(trace, f"written:{name}") or UNWRITTEN for name in changed if not _unchanged(trace, name)}
     for store in trace.stores:
         if store.inside.any() and store.choice.launch is not None:
             alloc = trace.allocs.get(int(store.address[store.inside][0]) >> BUFFER_BITS)

@@ -143,7 +143,7 @@ def overwritten(c: Context) -> Explanation | None:
         what = f"B computes the terms of {c.missing[0].element()} but this store is overwritten by another instance's"
         return said("accumulator", c.root_a.made, store.op.span, f"{what}; A adds them up")
     for node in c.front_b:
-        if _lost_turn(c, node, tainted):
+        if node.fn in ("reduce add", "dot", "add", "scan add") and _lost_turn(c, node, tainted):
             first_turn = _first_turn(c.b.trace, node.op)
             if first_turn is not None:
                 lost = c.missing[0].element()
@@ -234,7 +234,17 @@ def wrong_index(c: Context) -> Explanation | None:
     lacking = next((m for m in c.missing if m.application.label == label), c.missing[0])
     got = c.extra[0].element() if c.extra else "outside its buffer"
     what = f"for {c.name}{list(c.element)} B reads {got} where A reads {lacking.element()}"
-    return said(kind, _read_in_a(c, lacking), span, what)
+    return said(kind, _address_in_a(c) or _read_in_a(c, lacking), span, what)
+
+
+def _address_in_a(c: Context) -> Span | None:
+    """The index that only A's reads of those elements use, where A computes one."""
+    wanted = {n.number for n in c.missing}
+    reads = [n for n in nodes(c.a, c.a.cone) if n.application.choice is not None and n.name != "select"]
+    other = [n for n in reads if n.source().number in wanted]
+    alike = [n for n in reads if n.source().name == "input" and n.source().number not in wanted]
+    guilty = suspects(c.a.trace, [facts_of(n) for n in other], [facts_of(n) for n in alike])
+    return next((f.op.span for f in guilty if f.op is not None and f.op.name in ("div", "rem", "mul")), None)
 
 
 def _read_in_a(c: Context, leaf: Node) -> Span | None:

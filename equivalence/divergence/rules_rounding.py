@@ -8,7 +8,7 @@ from __future__ import annotations
 from equivalence.divergence.cone import Side
 from equivalence.divergence.finding import Context, Explanation, Rule, nodes, said
 from equivalence.divergence.node import Node
-from equivalence.divergence.operands import about, words
+from equivalence.divergence.operands import about, alike, words
 
 _SUMS = ("reduce add", "dot", "scan add", "add")
 ROUNDING = 0.1  # relative distance that a narrow accumulator alone can explain
@@ -21,7 +21,7 @@ def accumulators(c: Context) -> Explanation | None:
         return None
     for b in c.front_b:
         for a in c.front_a:
-            if a.fn in _SUMS and b.fn in _SUMS and a.dtype != b.dtype:
+            if a.fn in _SUMS and b.fn in _SUMS and a.dtype != b.dtype and alike(a, b):
                 return said("accumulator", a.span, b.span, f"A adds up in {a.dtype}, B adds up in {b.dtype}")
     return None
 
@@ -49,7 +49,10 @@ def _roundings(found: list[Node]) -> list[Node]:
     casts = [n for n in found if n.name == "cast"]
     casts += [before for n in casts for before in (n.operands[0][0].source(),) if before.name == "cast"]
     narrower = [
-        n for n in casts if n.application.data.dtype.itemsize < n.operands[0][0].application.data.dtype.itemsize
+        n
+        for n in casts
+        if n.operands[0][0].application.data.dtype.kind not in "iub"
+        and n.application.data.dtype.itemsize < n.operands[0][0].application.data.dtype.itemsize
     ]
     return sorted(narrower, key=lambda n: n.number)
 
@@ -65,7 +68,7 @@ def orders(c: Context) -> Explanation | None:
         return None
     for b in c.front_b:
         for a in c.front_a:
-            if a.fn in _SUMS and b.fn in _SUMS:
+            if a.fn in _SUMS and b.fn in _SUMS and alike(a, b):
                 return said("order", a.span, b.span, f"A {_order(c.a, a)}; B {_order(c.b, b)}")
     return None
 

@@ -5,11 +5,15 @@ Each rule takes a Context and gives an Explanation or None.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from equivalence.divergence.finding import Context, Explanation, Rule, nodes, number, said
 from equivalence.divergence.node import Node
-from equivalence.divergence.operands import about, pairs, same, single, user_of, word, words
+from equivalence.divergence.operands import about, pairs, parted, same, single, user_of, word, words
+from equivalence.divergence.repair import grafted
+from equivalence.divergence.trace import Trace
 from lowering.errors import Span
 from lowering.ir.program import Op, Value
 
@@ -34,7 +38,8 @@ def other_operation(c: Context) -> Explanation | None:
     for b in c.front_b:
         mine = _given(b)
         for a in c.front_a:
-            if a.fn != b.fn and mine and mine == _given(a):
+            kinds = [n.application.data.dtype.kind == "b" for n in (a, b)]
+            if a.fn != b.fn and kinds[0] == kinds[1] and mine and mine == _given(a):
                 return said(
                     "function",
                     a.span,
@@ -54,8 +59,9 @@ def _given(node: Node) -> list[list[int]]:
 def other_function(c: Context) -> Explanation | None:
     """A function that no algebra turns into A's: erf against tanh; or, where the values agree, another way to one."""
     mine, theirs = (_maths(s) for s in (c.b, c.a))
-    for a in theirs:
-        for b in mine:
+    used_a, used_b = ({n.fn for n in nodes(s, ~s.leaf) if n.name == "math"} for s in (c.a, c.b))
+    for a in (n for n in theirs if n.fn not in used_b):
+        for b in (n for n in mine if n.fn not in used_a):
             families = _FAMILY.get(a.fn, a.fn), _FAMILY.get(b.fn, b.fn)
             near = c.gap < APPROXIMATION or a.number in {n.number for n in c.front_a}
             if a.fn != b.fn and (not c.by_value or (families[0] != families[1] and near)):
@@ -169,34 +175,69 @@ def moved_step(c: Context) -> Explanation | None:
 
 def other_operand(c: Context) -> Explanation | None:
     """The same operation on another element of the same input: the wrong part was read."""
-    for a, b in pairs(c):
-        for x, y in zip(a.operands, b.operands, strict=False) if single(a) and single(b) else ():
-            source_x, source_y = x[0].source(), y[0].source()
-            if source_x.name == source_y.name == "input" and word(source_x) != word(source_y):
-                reads = [n for n in y[0].chain() if n.name != "input" and n.span.line]
-                span = reads[-1].span if reads else b.span
-                what = f"B takes {source_y.element()} where A takes {source_x.element()} for the same {words(b)}"
-                return said("index", a.span, span, what)
+    found = list(_other_elements(c))
+    first = {b.number: (a, b) for a, b, _, _ in found[::-1]}
+    together = c.by_value and len(first) > 1 and grafted(c, *zip(*[(b, a) for a, b in first.values()], strict=True))
+    for a, b, x, y in found:
+        if not c.by_value or together or grafted(c, [b], [a]):
+            reads = [n for n in y.chain() if n.name != "input" and n.span.line]
+            span = reads[-1].span if reads else b.span
+            taken, right = y.source().element(), x.source().element()
+            return said("index", a.span, span, f"B takes {taken} where A takes {right} for the same {words(b)}")
     return None
 
 
+def _other_elements(c: Context) -> Iterator[tuple[Node, Node, Node, Node]]:
+    """Pairs of the same operation with the operands that are different elements of the inputs."""
+    for a, b in pairs(c):
+        for x, y in zip(a.operands, b.operands, strict=False) if single(a) and single(b) else ():
+            given = x[0].source(), y[0].source()
+            if given[0].name == given[1].name == "input" and word(given[0]) != word(given[1]):
+                yield a, b, x[0], y[0]
+
+
 def unscaled_carry(c: Context) -> Explanation | None:
-    """A loop rescales one running sum by a factor and forgets another."""
+    """A loop rescales one running sum by a factor and forgets another; or its only one, under a running maximum."""
+    bad = {id(n.op) for n in c.front_b}
     for loop in (o for o in c.b.trace.program.walk() if o.name == "for"):
         body = loop.regions[0]
         ended = body.ops[-1].operands
         defined = {value: op for op in body.walk() for value in op.results}
         kinds = [_carried(defined, carry, end) for carry, end in zip(body.args[1:], ended, strict=True)]
-        scaled = [k for k in kinds if k is not None and k[0] == "scaled"]
-        plain = [k for k in kinds if k is not None and k[0] == "plain"]
-        bad = {id(n.op) for n in c.front_b}
-        if scaled and plain and any(id(op) in bad for op in [plain[0][1], *_behind(defined, plain[0][1])]):
-            what = (
-                f"B rescales one running sum ({about(scaled[0][1].span)}) and not the other: {about(plain[0][1].span)}"
-            )
-            first = c.first_a() or c.root_a
-            return said("missing-term", first.span, plain[0][1].span, what)
+        scaled = [op for kind, op in filter(None, kinds) if kind == "scaled"]
+        plain = [op for kind, op in filter(None, kinds) if kind == "plain"]
+        if not plain:
+            continue
+        first = parted(c.a, c.first_a())
+        if scaled and any(id(op) in bad for op in [plain[0], *_behind(defined, plain[0])]):
+            what = f"B rescales one running sum ({about(scaled[0].span)}) and not the other: {about(plain[0].span)}"
+            return said("missing-term", first, plain[0].span, what)
+        carries = [*zip(body.args[1:], ended, strict=True)]
+        inside = any(id(op) in bad for op in defined.values())
+        if not scaled and inside and _under_maximum(defined, plain[0], carries):
+            what = f"B's running sum is not rescaled where its running maximum grows: {about(plain[0].span)}"
+            return said("missing-term", first, plain[0].span, what)
     return None
+
+
+def _under_maximum(defined: dict[Value, Op], total: Op, carries: list[tuple[Value, Value]]) -> bool:
+    """Whether the terms of a running sum are exponentials relative to a running maximum's newest value."""
+    maxima = {end for carry, end in carries if _is_max(defined.get(end), carry)}
+    waiting, seen, exponential = list(total.operands), set(), False
+    while waiting:
+        value = waiting.pop()
+        if value in maxima:
+            return exponential
+        op = defined.get(value)
+        if op is not None and value not in seen:
+            seen.add(value)
+            exponential |= op.name == "math" and op.attrs["fn"] in ("exp", "exp2")
+            waiting.extend(op.operands)
+    return False
+
+
+def _is_max(op: Op | None, carry: Value) -> bool:
+    return op is not None and op.name == "max" and carry in op.operands
 
 
 def _behind(defined: dict[Value, Op], op: Op) -> list[Op]:
@@ -224,6 +265,8 @@ def missing_step(c: Context) -> Explanation | None:
     if a is None:
         return None
     if not c.front_b:
+        if a.fn in {n.fn for n in nodes(c.b, ~c.b.leaf)} or (a.name == "reduce" and _reduces(c.b.trace, a)):
+            return None
         return said(
             "missing-term",
             a.span,
@@ -236,12 +279,29 @@ def missing_step(c: Context) -> Explanation | None:
             assert user is not None
             others = [n for n in single(user) if n.number != step.number]
             given = [*others, *single(step)]
-            if user.fn == b.fn and step.fn != b.fn and any(same(n, o) for n in given for o in single(b)):
-                what = (
-                    f"B's {words(b)} ({about(b.span)}) lacks the {words(step)} that A applies first: {about(step.span)}"
-                )
-                return said("missing-term", step.span, b.span, what)
+            related = user.fn == b.fn and step.fn != b.fn and any(same(n, o) for n in given for o in single(b))
+            if not related:
+                continue
+            if _takes(step, c.missing) or not c.by_value or grafted(c, [b], [user]):
+                lacks = f"lacks the {words(step)} that A applies first: {about(step.span)}"
+                return said("missing-term", step.span, b.span, f"B's {words(b)} ({about(b.span)}) {lacks}")
+            later = user_of(b)
+            if later is not None and later.fn == step.fn and grafted(c, [later], [user]):
+                what = f"A applies {words(step)} before {words(b)} ({about(step.span)}), B after it: {about(b.span)}"
+                return said("order", step.span, b.span, what)
     return None
+
+
+def _reduces(trace: Trace, node: Node) -> bool:
+    """Whether a program has that reduction anywhere, be it for an index alone."""
+    combine = node.application.attrs["combine"]
+    return any(o.name == "reduce" and o.attrs["combine"] in (combine, f"arg{combine}") for o in trace.program.walk())
+
+
+def _takes(step: Node, lost: list[Node]) -> bool:
+    """Whether a step takes elements that B's result does not depend on."""
+    taken = {lane.source().number for operand in step.operands for lane in operand}
+    return bool(taken & {n.number for n in lost})
 
 
 def other_value(c: Context) -> Explanation | None:
@@ -250,7 +310,8 @@ def other_value(c: Context) -> Explanation | None:
         user = user_of(step)
         for b in c.front_b if user is not None else []:
             assert user is not None
-            if user.fn == b.fn and step.number in {n.number for o in user.operands for n in o} and single(b):
+            related = user.fn == b.fn and step.number in {n.number for o in user.operands for n in o} and single(b)
+            if related and (not c.by_value or grafted(c, [b], [user])):
                 taken = next((n for n in single(b) if not n.literal), b)
                 what = f"B's {words(b)} takes the {words(taken)} where A's takes the {words(step)}: {about(b.span)}"
                 return said("other", user.span, b.span, what)
@@ -272,4 +333,4 @@ def stored_span(c: Context) -> Span | None:
     return next((s.op.span for s in c.b.trace.stores[::-1] if (s.inside & np.isin(s.nodes, own)).any()), None)
 
 
-RULES: list[Rule] = [ties, functions, other_function, casts, swapped, moved_step, other_operand, unscaled_carry]
+RULES: list[Rule] = [ties, functions, other_function, casts, swapped, moved_step, unscaled_carry, other_operand]

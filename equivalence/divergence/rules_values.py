@@ -43,7 +43,7 @@ def _not_finite(c: Context, counts: Callable[[Node], bool]) -> Explanation | Non
         if not counts(node):
             continue
         if overflow or (born and not any(np.isinf(n.value) and not _sentinel(n) for n in operands)):
-            given = " and ".join(number(n.value) for n in operands[:2])
+            given = " and ".join(f"{n.value:.9g}" for n in operands[:2])
             what = f"B's {words(node)} of {given} gives {number(node.value)} at {about(node.span)}; A stays finite"
             return said("nan", near(c, node), node.span, what)
     return None
@@ -118,7 +118,7 @@ def constants(c: Context) -> Explanation | None:
     """The same operation with another constant; with A's constant B would agree."""
     for a, b in pairs(c):
         found = _constant_pair(single(a), single(b))
-        if found is not None and (_mended(c, *found) or (len(c.front_a) == len(c.front_b) == 1 and found[1].literal)):
+        if found is not None and (_mended(c, *found) or _nothing_else(c)):
             ca, cb = found
             kind = "eps" if b.name == "add" and max(abs(ca.value), abs(cb.value)) < SMALL else "constant"
             verb = {"add": "adds", "mul": "multiplies by", "div": "divides by", "sub": "subtracts"}.get(
@@ -128,6 +128,12 @@ def constants(c: Context) -> Explanation | None:
                 kind, written(ca, a), written(cb, b), f"A {verb} {number(ca.value)} where B {verb} {number(cb.value)}"
             )
     return None
+
+
+def _nothing_else(c: Context) -> bool:
+    """Whether a constant is all that is known to part, and no function is applied by one side alone."""
+    applied = [{n.fn for n in nodes(s, ~s.leaf) if n.name == "math"} for s in (c.a, c.b)]
+    return len(c.front_a) == len(c.front_b) == 1 and applied[0] == applied[1]
 
 
 def _constant_pair(a: list[Node], b: list[Node]) -> tuple[Node, Node] | None:
@@ -142,11 +148,11 @@ def _constant_pair(a: list[Node], b: list[Node]) -> tuple[Node, Node] | None:
 
 
 def _mended(c: Context, ca: Node, cb: Node) -> bool:
-    op = _constant_op(cb)
+    op = constant_op(cb)
     return op is not None and agrees(c, op, value=ca.value)
 
 
-def _constant_op(node: Node) -> Op | None:
+def constant_op(node: Node) -> Op | None:
     """The constant behind a literal lane, if it is one constant."""
     while node.name not in ("literal", "input") and len(node.operands) == 1 and len(node.operands[0]) == 1:
         node = node.operands[0][0]
@@ -160,7 +166,7 @@ def written(node: Node, user: Node) -> Span:
 
 
 def _written(node: Node) -> Span:
-    trace, op = node.side.trace, _constant_op(node) or node.op
+    trace, op = node.side.trace, constant_op(node) or node.op
     if op is None:
         return node.span
     launches = [o for o in trace.program.body.walk() if o.name == "launch"]

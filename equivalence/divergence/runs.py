@@ -6,15 +6,15 @@ they differ.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Literal
 
 import numpy as np
 
 from equivalence.divergence.cone import Side, columns, cone, match, root_of, side
-from equivalence.divergence.finding import Context
+from equivalence.divergence.finding import Context, Repaired
 from equivalence.divergence.node import Node
-from equivalence.divergence.trace import Trace, rerun, trace
+from equivalence.divergence.trace import Edit, Trace, rerun, trace
 from equivalence.evaluator import Lanes
 from lowering.ir.program import Program
 
@@ -32,6 +32,7 @@ class Runs:
         self.seed = seed
         self.plane = "exact" if wanted == "exact" else "reassociated"
         self.by_value = wanted in ("real", "ieee")
+        self.same_function = not self.by_value
         self.flat = columns(a, self.plane), columns(b, self.plane)
 
     @classmethod
@@ -64,12 +65,19 @@ class Runs:
         return self._by_word().context(index, element, only=only) if self.by_value else None
 
     def _by_word(self) -> Runs:
-        return Runs(self.a, self.b, self.inputs_a, self.inputs_b, "reassociated", self.seed)
+        runs = Runs(self.a, self.b, self.inputs_a, self.inputs_b, "reassociated", self.seed)
+        runs.same_function = self.same_function
+        return runs
 
     def differs(self) -> bool:
         """Whether some output differs by value."""
         both = zip(self.a.outputs.values(), self.b.outputs.values(), strict=False)
         return any(self._differing(a, b, self._value_gap(a, b)) for a, b in both)
+
+    def parts(self, position: int) -> bool:
+        """Whether the two differ in that output, as far as is looked at."""
+        a, b = list(self.a.outputs.values())[position], list(self.b.outputs.values())[position]
+        return bool(self._differing(a, b, self._value_gap(a, b) if self.by_value else self._word_gap(a, b)))
 
     # -- which element ---------------------------------------------------------------------------------------------
 
@@ -113,8 +121,8 @@ class Runs:
         match(mine[1], mine[0], tolerance, vouched)
         match(mine[0], mine[1], tolerance)
         apart = float(self._value_gap(a, b, floor=1.0)[element])
-        repaired = self._repaired(position, a, min(_noise(a), gap / 3))
-        context = Context(*mine, name, element, self.by_value, apart, repaired)
+        repaired = self._repaired(position, a, element, min(_noise(a), gap / 3))
+        context = Context(*mine, name, element, self.by_value, apart, repaired, self.same_function)
         context.front_a, context.front_b = (_thinned(s) for s in mine)
         context.missing, context.extra = _only(*mine), _only(mine[1], mine[0])
         return context
@@ -131,12 +139,15 @@ class Runs:
         flags = cone(self.a, np.concatenate(roots))
         return self.flat[0].words[flags]
 
-    def _repaired(self, position: int, a: Lanes, noise: float) -> Callable[[Program], bool]:
-        def repaired(program: Program) -> bool:
-            outputs = rerun(program, self.inputs_b, self.seed, words=not self.by_value, steps=2 * self.b.steps)
+    def _repaired(self, position: int, a: Lanes, element: tuple[int, ...], noise: float) -> Repaired:
+        def repaired(program: Program, edit: Edit | None = None, everywhere: bool = True) -> bool:
+            words, steps = not self.by_value, 2 * self.b.steps
+            outputs = rerun(program, self.inputs_b, self.seed, words=words, steps=steps, edit=edit)
             b = outputs[position]
             if not self.by_value:
                 return not self._differ(a, b).any()
+            if not everywhere:
+                return bool(self._value_gap(a, b)[element] <= noise)
             near = (self._value_gap(a, b) <= noise).mean() > 0.99
             return bool(near and (self._value_gap(a, b, floor=1.0) <= noise).all()) and not _undefined(a, b).any()
 

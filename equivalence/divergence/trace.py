@@ -7,7 +7,7 @@ Must not compare anything (cone.py) nor judge (the rules).
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -185,6 +185,7 @@ class Trace:
     order: dict[int, int] = field(default_factory=dict)  # id(op) -> textual position
     steps: int = 0  # executed ops
     starts: list[int] = field(default_factory=list)  # first lanes of the log's entries, when asked for
+    origins: np.ndarray | None = None  # per lane the inputs that it comes from, as bits, when asked for
 
     def application(self, number: int) -> Application:
         """The application that made lane ``number``."""
@@ -317,10 +318,41 @@ def trace(program: Program, inputs: Mapping[str, np.ndarray], seed: int) -> Trac
     )
 
 
-def rerun(program: Program, inputs: Mapping[str, np.ndarray], seed: int, *, words: bool, steps: int) -> list[Lanes]:
+@dataclass(frozen=True, slots=True, eq=False)
+class Edit:
+    """What ``ops`` give instead: ``make(op, number of its execution, operands, what it gives)`` is the data."""
+
+    ops: tuple[Op, ...]
+    make: Callable[[Op, int, Sequence[Lanes], Lanes], np.ndarray]
+
+
+class EditedMachine(Machine):
+    """A Machine in which some ops give other values."""
+
+    def __init__(self, program: Program, interpretations: list[Interpretation], limits: Limits, edit: Edit) -> None:
+        super().__init__(program, interpretations, limits=limits)
+        self.edit, self.turns = edit, {id(op): 0 for op in edit.ops}
+
+    def op(self, frame: Frame, op: Op) -> None:
+        turn = self.turns.get(id(op))
+        operands = [frame.values[v] for v in op.operands] if turn is not None else []
+        super().op(frame, op)
+        if turn is not None:
+            lanes = frame.values[op.result]
+            frame.values[op.result] = lanes.replace(data=self.edit.make(op, turn, operands, lanes))
+            self.turns[id(op)] = turn + 1
+
+
+def rerun(
+    program: Program, inputs: Mapping[str, np.ndarray], seed: int, *, words: bool, steps: int, edit: Edit | None = None
+) -> list[Lanes]:
     """The outputs alone, under as little as a comparison needs; gives up after ``steps`` ops."""
     interpretations: list[Interpretation] = [Depends()]
     if words:
         interpretations += [Exact(seed), Reassociated(seed)]
-    machine = Machine(program, interpretations, limits=Limits(steps=steps))
+    limits = Limits(steps=steps)
+    if edit is None:
+        machine = Machine(program, interpretations, limits=limits)
+    else:
+        machine = EditedMachine(program, interpretations, limits, edit)
     return [machine.lift(lanes) for lanes in machine.run(inputs).outputs.values()]

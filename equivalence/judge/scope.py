@@ -16,7 +16,7 @@ from equivalence.judge.evidence import Evidence
 from equivalence.judge.inputs import is_float
 from equivalence.judge.runs import Pair, PairRun, Runner
 from equivalence.verdicts import Divergence, Level, Report
-from lowering.errors import IrverifyError
+from lowering.errors import IrverifyError, Span
 from lowering.ir.program import Program
 
 if TYPE_CHECKING:
@@ -84,27 +84,45 @@ def divergence(
     pairs: Sequence[Pair], report: Report, position: int | None, evidence: Sequence[Evidence]
 ) -> Divergence | None:
     """The earliest values that part; None for bitwise pairs, or when nothing can be named."""
-    from equivalence.divergence import explain
-
-    level = report.verdict.level
-    if level is Level.BITWISE:
+    verdict = report.verdict
+    if verdict.level is Level.BITWISE:
         return None
-    wanted: Wanted = WANTED.get(level, "real")
+    if verdict.level is Level.UNDECIDED and verdict.reason.startswith("random streams"):
+        what = "the two draw random numbers from streams that cannot be matched: nothing further is compared"
+        return Divergence(drawn(pairs[0].a), drawn(pairs[0].b), what)
     if position is not None:
         failures = evidence[position].witnessed
         small = [f for f in failures if f.run.pair.size <= TRACED]
         failure = failures[0] if failures[0] in small or not small else small[0]
-        pair, arrays, element = failure.run.pair, failure.run.inputs, failure.index
+        tried = [(failure.run.pair, failure.run.inputs, failure.index)]
     else:
-        pair = min(pairs, key=lambda p: p.size)
-        arrays, element = pair.inputs, None
+        tried = [(pair, pair.inputs, None) for pair in sorted(pairs, key=lambda p: p.size)]
+    return _explained(tried, position, WANTED.get(verdict.level, "real"))
+
+
+def _explained(tried: Sequence[tuple[Pair, Any, Any]], position: int | None, wanted: Wanted) -> Divergence | None:
+    """At the first of the pairs where something parts; some may agree where others do not."""
+    from equivalence.divergence import NOTHING, explain
+
+    found: Divergence | None = None
     token = DEADLINE.set(time.monotonic() + EXPLAIN_SECONDS)
     try:
-        return explain(pair.a, pair.b, dict(arrays), dict(arrays), position, element, level_wanted=wanted)
+        for pair, arrays, element in tried:
+            found = explain(pair.a, pair.b, dict(arrays), dict(arrays), position, element, level_wanted=wanted)
+            if found.what != NOTHING:
+                break
     except IrverifyError:
-        return None
+        return found
     finally:
         DEADLINE.reset(token)
+    return found
+
+
+def drawn(program: Program) -> Span | None:
+    """Where a program draws its random numbers: torch's generators, or a counter-based one's arithmetic."""
+    generators = ("random", "mulhi")
+    places = [(op.name, op.span) for op in program.walk() if op.name in generators and op.span.line]
+    return next((span for name in generators for made, span in places if made == name), None)
 
 
 def kernels(program: Program) -> list[str]:
