@@ -183,6 +183,9 @@ class Judge:
             special.run(self, report)
         with self.timed("layouts"):
             self.layouts(report)
+        for shape in self.shapes:  # words that differ are no less: the whole was shown equal in the weaker sense
+            if shape.level is Level.TESTED and report.verdict.level in (Level.REASSOCIATED, Level.REAL):
+                shape.level = report.verdict.level
         report.checks, report.findings, report.shapes = self.checks, self.findings, self.shapes
         report.assumptions, report.timings = list(self.assumptions), self.timings
         return report

@@ -97,9 +97,9 @@ def _not_run(judge: Judge, pair: Pair, strict: bool) -> str:
 def _check(rows: Sequence[SpecialValue], tally: Tally, few: bool) -> Check:
     """Passed only where every planted input was run."""
     tried = (
-        "a NaN, a row of -infinity: only these, the inputs are large"
+        "alike on both sides for a NaN and a row of -infinity (only these, the inputs are large)"
         if few
-        else "NaN, infinities, -0, subnormals and the largest value, one at a time"
+        else "alike on both sides for NaN, infinities, -0, subnormals and the largest value, one at a time"
     )
     if tally.complete:
         return Check(CHECK, not rows, tried)

@@ -19,6 +19,7 @@ from irverify.exits import reason_for
 from irverify.report.words import headline, level_in_words
 from lowering.errors import Span
 
+SHOWN = 16  # elements of an array that are printed
 PIPED_WIDTH = 10_000  # wide enough that nothing is ever folded or cut
 COLOURS = {
     Level.BITWISE: "bold green",
@@ -133,9 +134,12 @@ def _witness(report: Report) -> Iterator[str]:
         return
     where = f"{witness.output or 'output'}[{','.join(map(str, witness.index))}]"
     yield f"{where}: A gives {witness.value_a}, B gives {witness.value_b}; the bounds explain {witness.bound:.3g}"
-    yield f"replayed by {witness.replayed_by}"
+    large = any(array.size > SHOWN for array in witness.inputs.values())
+    yield f"replayed by {witness.replayed_by}, on inputs made as simple as they could be" + (
+        "; --save-witness DIR writes the arrays" if large else ""
+    )
     for name, array in witness.inputs.items():
-        values = f" = {array.tolist()}" if array.size <= 16 else ""
+        values = f" = {array.tolist()}" if array.size <= SHOWN else ""
         yield f"{name}: {array.dtype.name}[{','.join(map(str, array.shape))}]{values}"
 
 
@@ -150,6 +154,8 @@ def _findings(report: Report) -> Iterator[str]:
 
 
 def _special_line(special: Any) -> str:
+    if special.message.startswith(special.input):  # the whole sentence, with the place
+        return f"{special.output}: {special.message}"
     text = f"{special.output}: {special.input} gives {special.value_a} in A, {special.value_b} in B"
     return text + (f" ({special.message})" if special.message else "")
 

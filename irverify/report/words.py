@@ -17,8 +17,9 @@ _SENTENCES = {
     Level.TESTED: "agree on every input tried; nothing is proved",
     Level.UNDECIDED: "could not be decided",
     Level.UNSUPPORTED: "uses something that is not modelled yet",
-    Level.DIFFERENT: "not equivalent; here is an input that shows it",
+    Level.DIFFERENT: "not equivalent",
 }
+_EQUAL = (Level.BITWISE, Level.REASSOCIATED, Level.REAL)
 
 
 def level_in_words(verdict: Verdict) -> str:
@@ -37,16 +38,30 @@ def headline(report: Report) -> str:
     """One sentence: verdict, meaning, what it is about, and why when that is not plain."""
     verdict = report.verdict
     parts = [f"{level_in_words(verdict)}: {_pair(report)}{_SENTENCES[verdict.level]}{_up_to(report)}"]
-    if verdict.level is not Level.DIFFERENT and report.special_values:
-        parts.append(_special_headline(report))
-    strays = next((layout for layout in report.layouts if layout.status == "b strays"), None)
-    if verdict.level is not Level.DIFFERENT and strays is not None:
-        parts.append(f"B reads other elements than A where inputs are views ({strays.layout})")
+    if verdict.level is not Level.DIFFERENT:
+        parts += _reservations(report)
+    elif report.witness is not None:
+        parts.append("here is an input that shows it")
     if verdict.reason:
         parts.append(verdict.reason)
     if verdict.site is not None and verdict.site.line:
         parts.append(f"at {verdict.site}")
     return "; ".join(parts)
+
+
+def _reservations(report: Report) -> list[str]:
+    """What a reader of one line must know beside the level."""
+    parts = [f"but {finding.message}" for finding in report.findings if finding.severity == "error"][:1]
+    if report.special_values:
+        parts.append(_special_headline(report))
+    strays = next((layout for layout in report.layouts if layout.status == "b strays"), None)
+    if strays is not None:
+        parts.append(f"B takes inputs to be contiguous, A does not: it reads other elements of views ({strays.layout})")
+    lost = next((shape for shape in report.shapes if shape.note.startswith("not counted: B ")), None)
+    if lost is not None:
+        dims = ", ".join(f"{name}[{','.join(map(str, size))}]" for name, size in lost.shapes.items())
+        parts.append(f"{lost.note.removeprefix('not counted: ')} at another shape, {dims}")
+    return parts
 
 
 def _up_to(report: Report) -> str:
@@ -70,4 +85,5 @@ def _special_headline(report: Report) -> str:
     special = report.special_values[0]
     more = len(report.special_values) - 1
     others = f" (and {more} more)" if more else ""
-    return f"equal for finite inputs only: {special.input} gives {special.value_a} in A, {special.value_b} in B{others}"
+    opening = "equal for finite inputs only" if report.verdict.level in _EQUAL else "special values differ"
+    return f"{opening}: {special.input} gives {special.value_a} in A, {special.value_b} in B{others}"
