@@ -81,7 +81,8 @@ def collect(exchange: Exchange, files: tuple[str, str], frameworks: tuple[str, s
         numbers.append(index)
         notes.update(dict.fromkeys(unpaired))
         for side, record in enumerate((record_a, record_b)):
-            notes.update(dict.fromkeys(f"{files[side]}: {note}" for note in record["notes"]))
+            said = (found.program_a, found.program_b)[side].notes  # which the judge lists
+            notes.update(dict.fromkeys(f"{files[side]}: {note}" for note in record["notes"] if note not in said))
             kernels[side].extend(name for name in record["kernels"] if name not in kernels[side])
     laid_out = list(_laid_out(exchange, numbers, files, functional))
     return Collected(variants, skipped, [*notes, *_end_note(exchange)], kernels, laid_out)

@@ -10,9 +10,11 @@ from collections.abc import Sequence
 
 from lowering.capture.output_names import has_key
 from lowering.errors import UsageError
+from lowering.ir.builder import Builder
 from lowering.ir.program import Program, Value
 
 WRITTEN = "written:"
+WIDER = {"i32": "i64", "u32": "u64"}
 GRADIENT = "grad:"
 Outputs = list[tuple[str, Value]]
 
@@ -37,11 +39,29 @@ def pair_programs(
             raise UsageError(_different_numbers(a, b, files))
         return []  # one side returns what the other writes into an argument
     returned_b, notes = _in_order(returned_a, returned_b, files)
+    if functional[0] != functional[1]:
+        jax_side, results, others = (a, returned_a, returned_b) if functional[0] else (b, returned_b, returned_a)
+        notes += _widen(jax_side, results, others)
     written = list(dict.fromkeys(name for program in (a, b) for name in _written(program)))
     known = [name for name in written if _has(a, name) and _has(b, name)]
     for program, returned in ((a, returned_a), (b, returned_b)):
         program.outputs = returned + [(name, _value_of(program, name)) for name in known]
     return [*notes, *(_left_out(name, a, files) for name in written if name not in known)]
+
+
+def _widen(program: Program, results: Outputs, others: Outputs) -> list[str]:
+    """Results of jax as the 64-bit integers of the other side: without x64 jax has none, whatever the code asks for."""
+    widened = []
+    builder = Builder()
+    builder.block = program.body
+    for i, ((name, value), (_, other)) in enumerate(zip(results, others)):
+        wide = WIDER.get(value.type.dtype.name)
+        if wide is not None and other.type.dtype.name == wide:
+            results[i] = (name, builder.cast(value, wide))
+            widened.append(name)
+    if not widened:
+        return []
+    return [f"jax has no 64-bit integers unless jax_enable_x64 is set: {', '.join(widened)} compared as such"]
 
 
 def _check_gradients(returned_a: Outputs, returned_b: Outputs, files: tuple[str, str]) -> None:

@@ -100,7 +100,7 @@ _GENERAL: dict[str, Maker] = {
     "zero": _zero,
 }
 #: Sets as random as the given values.
-USUAL = frozenset(["reordered", "positive", "negative", "small", "large"])
+USUAL = frozenset(["reordered", "positive", "negative", "small"])
 #: Of tests only: where values tie whose residues differ, nothing is learned about real functions.
 SETS: dict[str, Maker] = {**_GENERAL, "equal rows": _equal_rows, "alike": lambda x, rng: x}
 

@@ -64,6 +64,7 @@ def findings(
 
 
 MOST_UNSURE = 1e-3  # of the integers of an output, that one side's rounding may move and the other's does not
+MOST_PLAIN = 0.5  # the same where all is at full precision: bounds of small values may be far above their errors
 TIMES = 8  # as many as on the other side
 LEAST = 2  # elements: one may be an accident
 
@@ -77,7 +78,8 @@ def unsure(evidence: Evidence, programs: Mapping[str, Program]) -> list[Finding]
     for side, other in (("A", "B"), ("B", "A")):
         mine, theirs = (evidence.unsure.get(s, 0) / max(evidence.lanes, 1) for s in (side, other))
         narrow = narrow_site(programs[side], evidence.dtype)
-        if evidence.unsure.get(side, 0) < LEAST or mine <= max(MOST_UNSURE, TIMES * theirs):
+        most = MOST_UNSURE if narrow is not None else MOST_PLAIN
+        if evidence.unsure.get(side, 0) < LEAST or mine <= max(most, TIMES * theirs):
             continue
         said = f"rounding may move {mine:.1%} of {side}'s {evidence.name}, and {theirs:.1%} of {other}'s"
         what, span = narrow or ("a cancellation, or large values", None)

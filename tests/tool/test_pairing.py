@@ -77,3 +77,22 @@ def test_a_gradient_that_one_side_does_not_give(gradients: list[str]) -> None:
     b = program(["x", "v"], ["out0", *gradients])
     with pytest.raises(UsageError, match=r"b.py gives no gradient for w, a.py does"):
         pair_programs(a, b, ("a.py", "b.py"))
+
+
+@pytest.mark.parametrize("jax_side", [0, 1])
+def test_indices_of_jax_are_widened(jax_side: int) -> None:
+    """An argmax is i64 in torch and i32 in jax; that is no difference between two ports."""
+
+    def of(dtype: str) -> Program:
+        made = program(["x"], ["out0"])
+        builder = Builder()
+        builder.block = made.body
+        made.outputs.append(("out1", builder.cast(made.outputs[0][1], dtype, rounding="rtz")))
+        return made
+
+    sides = [of("i32" if side == jax_side else "i64") for side in (0, 1)]
+    [note] = pair_programs(*sides, ("a.py", "b.py"), (jax_side == 0, jax_side == 1))
+    assert "out1 compared as such" in note
+    assert [side.outputs[1][1].type.dtype.name for side in sides] == ["i64", "i64"]
+    plain = [of("i32"), of("i64")]
+    assert pair_programs(*plain, ("a.py", "b.py")) == [] and plain[0].outputs[1][1].type.dtype.name == "i32"
