@@ -74,10 +74,10 @@ class Decisions(Choices):
             self.sites.record(site, "abs", decided(x), [negative, ~negative], (a,))
         flipped = pick(negative, self.neg(x), x)
         flipped = flipped.marked((flipped.mark & ~(NEGINF | PURE)) | flag(flipped.alive, NONNEG) | (x.mark & NONZERO))
-        flipped = self.freed(site, "abs", flipped)
+        chosen = self.freed(site, "abs", flipped)
         if self.sites.key(site, "abs") in self.alike:
-            return self.hashed("the abs", self.upright(x)[1]).sampled(flipped.sample).planes()
-        return flipped.planes()
+            chosen = self.hashed("the abs", self.upright(x)[1]).sampled(flipped.sample)
+        return chosen.marked(chosen.mark | flag(chosen.alive, NONNEG)).planes()  # nothing that stands for it is below 0
 
     def op_cmp(self, site: Site, out: Lanes, a: Lanes, b: Lanes) -> Planes:
         if out.taint != FLOAT_DATA:

@@ -68,7 +68,7 @@ class Extrema(Integers):
         if a.has(NEGINF) and (masks := a.sentinel).any() and not masks.all():
             highest = float(np.max(np.where(masks, a.sample, -np.inf)))
             self.assume(f"finite masks never win a maximum: each has an operand above {highest:g} beside it")
-        self._record_winner(site, a, place, axis, lanes)
+        self._record_winner(site, combine, a, place, axis, lanes)
         literal = np.logical_and.reduce((a.mark & LITERAL) != 0, axis=axis)
         chosen = a.map(lambda plane: along(plane, place, axis).squeeze(axis))
         # A mask is the extremum only where all lanes are masked; any other winner was chosen by the data.
@@ -89,8 +89,13 @@ class Extrema(Integers):
         roots = np.bitwise_or.reduce(self.channels.essence_roots(a), axis=axis)
         return self.replaced(combine, x, total, roots, taking.sum(axis=axis) > 1)
 
-    def _record_winner(self, site: Site, a: Cell, place: Array, axis: int, lanes: tuple[Lanes, ...]) -> None:
-        """Whether the first, the last, an inner one of the lanes that take part, and a literal, have won somewhere."""
+    def _record_winner(
+        self, site: Site, combine: str, a: Cell, place: Array, axis: int, lanes: tuple[Lanes, ...]
+    ) -> None:
+        """Whether the first, the last, an inner one of the lanes that take part, and a literal, have won somewhere.
+
+        A literal at most 0 is no rival in a maximum beside a lane that is never negative (an absolute value).
+        """
         self.sites.choice = ("place", place, axis, ~ordinary(a))
         if self.sites.settled(site, "extremum"):
             return
@@ -100,6 +105,9 @@ class Extrema(Integers):
         last = extent - 1 - np.expand_dims(np.argmax(np.flip(counted, axis), axis=axis), axis)
         several = counted.sum(axis=axis, keepdims=True)
         rival = ordinary(a) & ((a.mark & LITERAL) != 0)  # a padding value that is no mask can win too
+        if combine == "max":  # an argmax would tell which of several zeros it is
+            above = (counted & ((signs.facts(a) & signs.NONNEG) != 0)).any(axis=axis, keepdims=True)
+            rival = rival & ~(above & (a.sample <= 0))
         rivals = rival.any(axis=axis, keepdims=True) & (several > 0)
         if not ((several > 1) | rivals).any():
             return
@@ -127,7 +135,7 @@ class Extrema(Integers):
         extent = args[0].shape[axis - 1]
         values, indices = (cell(a).map(lambda plane: full(plane, extent, axis)) for a in args)
         place = self._winner(site.attrs["combine"], values.sample, axis)
-        self._record_winner(site, values, place, axis, (args[0],))
+        self._record_winner(site, site.attrs["combine"], values, place, axis, (args[0],))
         planes = []
         for x in (values, indices):
             chosen = x.map(lambda plane: along(plane, place, axis).squeeze(axis))

@@ -233,3 +233,29 @@ def test_a_number_of_rounds_that_was_never_reached() -> None:
     assert level(capped_rounds(200), capped_rounds(None), V) not in EQUAL
     assert level(capped_rounds(200), capped_rounds(200), V) in EQUAL
     assert level(capped_rounds(None), capped_rounds(None), V) in EQUAL
+
+
+def padded_maximum(pad: float, inner: str = "abs") -> Body:
+    """The largest of |x| (or x) along rows of 6 of which 2 are padding, over which x is divided."""
+
+    def body(k, x):
+        inside = k.cmp("lt", k.b.index((3, 6), 1), 4)
+        rows = k.where(inside, k.b("abs", x) if inner == "abs" else x, pad)
+        return k.div(x, k.b.broadcast(k.b("reduce", rows, axis=1, combine="max"), (3, 6), [0]))
+
+    return body
+
+
+def whole_maximum(inner: str = "abs") -> Body:
+    def body(k, x):
+        part = k.part(x, 0, 4)
+        rows = k.b("abs", part) if inner == "abs" else part
+        return k.mul(x, k.div(k.lit(1.0, x), k.b.broadcast(k.b("reduce", rows, axis=1, combine="max"), (3, 6), [0])))
+
+    return body
+
+
+@pytest.mark.parametrize(("pad", "inner", "equal"), [(0.0, "abs", True), (0.5, "abs", False), (0.0, "x", False)])
+def test_padding_below_absolute_values_never_wins(pad: float, inner: str, equal: bool) -> None:
+    """The largest magnitude of a row with lanes masked to 0, as rows are quantised; a larger pad wins, so do signs."""
+    assert (level(padded_maximum(pad, inner), whole_maximum(inner), "f32[3,6]") is Level.REAL) is equal
