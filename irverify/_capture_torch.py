@@ -18,6 +18,8 @@ from irverify.values import ArrayValue, Named, map_arrays
 from lowering.capture.trace import AtenCall, HostRead, HostTrace, Launch, TensorRef
 from lowering.errors import IrverifyError, UsageError
 
+Shape = tuple[int, ...]
+WEIGHT = "weight:"  # how the capture calls the parameters and buffers of a module
 MAX_CONFIGURATIONS = 8  # of an autotuned kernel that are checked to lower, beside the one that is compared
 
 
@@ -31,6 +33,7 @@ class TorchAdapter:
         self.session_: Any = None
         self.torch: Any = None
         self.checked_configurations = False
+        self.names: dict[str, str] = {}  # of this side's weights -> the other side's
 
     @contextmanager
     def session(self) -> Iterator[None]:
@@ -97,13 +100,14 @@ class TorchAdapter:
 
     def set_weights(self, model: Any, weights: dict[str, Any]) -> list[str]:
         own = model.state_dict()
-        _check_same_weights(
+        self.names = pair_weights(
             {name: tuple(tensor.shape) for name, tensor in own.items()},
             {name: value.data.shape for name, value in weights.items()},
         )
         for name, tensor in own.items():
-            self._overwrite(tensor, weights[name])
-        return ["the weights of A were copied to B"] if own else []
+            self._overwrite(tensor, weights[self.names[name]])
+        renamed = ", ".join(f"{theirs} to {name}" for name, theirs in self.names.items() if name != theirs)
+        return [f"the weights of A were copied to B{', by position: ' if renamed else ''}{renamed}"] if own else []
 
     def _overwrite(self, tensor: Any, value: ArrayValue) -> None:
         from lowering.capture.torch_arrays import tensor_of, unobserved
@@ -128,9 +132,17 @@ class TorchAdapter:
             arguments = dict(zip(bound.names, [*arguments, *self._real(tuple(bound.kwargs.values()))]))
         from irverify.readback import read_back
 
-        return self.session_.capture(
+        trace = self.session_.capture(
             function, arguments, backward=self.options.backward, read_back=read_back, autotune_config=config
         )
+        trace.inputs[:] = [(self._shared(name), ref) for name, ref in trace.inputs]
+        trace.outputs[:] = [(self._shared(name), ref) for name, ref in trace.outputs]
+        return trace
+
+    def _shared(self, name: str) -> str:
+        """'grad:weight:fc.bias' by the name that both sides use for the weight."""
+        before, mark, weight = name.partition(WEIGHT)
+        return f"{before}{mark}{self.names.get(weight, weight)}"
 
     def _other_configurations(self, captured: Captured, function: Any, bound: Bound, counts: dict[str, int]) -> None:
         """Every configuration must lower and give the same result: the parent compares them with the first."""
@@ -150,15 +162,20 @@ def _inner(tensor: Any) -> Any:
     return tensor.inner if isinstance(tensor, VirtualTensor) else tensor
 
 
-def _check_same_weights(own: dict[str, tuple[int, ...]], given: dict[str, tuple[int, ...]]) -> None:
-    if own == given:
-        return
-    only_a, only_b = sorted(given.keys() - own.keys()), sorted(own.keys() - given.keys())
-    resized = [name for name in own if name in given and own[name] != given[name]]
+def pair_weights(own: dict[str, Shape], given: dict[str, Shape]) -> dict[str, str]:
+    """Own name -> given name: by name, the rest in order where their shapes agree.  Raises UsageError."""
+    pairs = {name: name for name in own if name in given}
+    rest_own, rest_given = [n for n in own if n not in given], [n for n in given if n not in own]
+    alike = len(rest_own) == len(rest_given) and all(own[x] == given[y] for x, y in zip(rest_own, rest_given))
+    resized = [name for name in pairs if own[name] != given[name]]
+    if alike and not resized:
+        return pairs | dict(zip(rest_own, rest_given))
     raise UsageError(
         "the two models do not have the same weights, so they cannot be made equal: "
-        f"only in A: {only_a or 'none'}; only in B: {only_b or 'none'}; other shape: {resized or 'none'}. "
-        "Give both the same parameter names, or compare functions that take the weights as arguments"
+        f"only in A: {sorted(rest_given) or 'none'}; only in B: {sorted(rest_own) or 'none'}; "
+        f"other shape: {resized or 'none'}. "
+        "Give both the same parameter names (other names are paired in order, where the shapes agree), "
+        "or compare functions that take the weights as arguments"
     )
 
 
