@@ -11,7 +11,7 @@ from functools import partial
 from jaxlib.mlir import ir
 
 from lowering.frontends.ttir.integers import as_unsigned, unsigned
-from lowering.frontends.ttir.libdevice import BITCASTS, CONVERSIONS, ELEMENTWISE, UNSIGNED
+from lowering.frontends.ttir.libdevice import BITCASTS, CONVERSIONS, ELEMENTWISE, TO_INTEGERS, UNSIGNED
 from lowering.frontends.ttir.math import copysign, finite, infinite
 from lowering.frontends.ttir.registry import Result, attribute, lowers
 from lowering.frontends.ttir.state import Lowering
@@ -102,6 +102,9 @@ def _converted(low: Lowering, op: ir.Operation, symbol: str, operands: list[Valu
         is_unsigned, rounding = CONVERSIONS[symbol]
         x = unsigned(low.build, operands[0]) if is_unsigned else operands[0]
         return low.build.cast(x, to, rounding=rounding)
+    if symbol in TO_INTEGERS:
+        whole = low.build("round", operands[0], mode=TO_INTEGERS[symbol])
+        return low.build.cast(whole, to, overflow="saturate")
     library = attribute(op, "libname", "")
     return _opaque(low, op, f"{library}:{symbol}" if library else symbol, f"function {symbol}")
 

@@ -87,3 +87,10 @@ CONVERSIONS: dict[str, tuple[bool, str]] = {
     for target in ("float", "double")
     for c, k in {"rn": "rne", **_DIRECTED}.items()
 }
+#: Conversions to signed integers, saturating (PTX ISA, cvt): KIR's mode of the rounding to an integral value.
+TO_INTEGERS: dict[str, str] = {
+    f"__nv_{source}2{target}_{c}": mode
+    for source in ("float", "double")
+    for target in ("int", "ll")
+    for c, mode in {"rn": "even", "rz": "trunc", "rd": "floor", "ru": "ceil"}.items()
+} | {f"__nv_ll{c}{t}": mode for c, mode in (("rint", "even"), ("round", "away")) for t in ("", "f")}

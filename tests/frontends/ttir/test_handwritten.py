@@ -163,3 +163,22 @@ def test_promises_to_the_compiler_are_noted() -> None:
     [note] = kernel("llvm.intr.assume %c : i1", "%c: i1").attrs["notes"]
     assert "tl.assume" in note
     assert "notes" not in kernel("%0 = arith.muli %n, %n : i32", "%n: i32 {tt.divisibility = 16 : i32}").attrs
+
+
+TO_INTEGERS = {
+    "__nv_llrintf": ("f32", "i64", "round even"),
+    "__nv_llround": ("f64", "i64", "round away"),
+    "__nv_float2int_rn": ("f32", "i32", "round even"),
+    "__nv_double2ll_rd": ("f64", "i64", "round floor"),
+    "__nv_float2int_ru": ("f32", "i32", "round ceil"),
+}
+
+
+@pytest.mark.parametrize("symbol", TO_INTEGERS)
+def test_libdevice_conversions_to_integers(symbol: str) -> None:
+    source, target, rounded = TO_INTEGERS[symbol]
+    attributes = f'libname = "", libpath = "", pure = true, symbol = "{symbol}"'
+    body = f"%c = tt.extern_elementwise %a {{{attributes}}} : ({source}) -> {target}"
+    assert spelled(body, f"%a: {source}") == [rounded, f"cast {target}"]
+    cast = ops(body, f"%a: {source}")[-1]
+    assert cast.attrs["overflow"] == "saturate"
