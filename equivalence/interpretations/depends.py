@@ -48,8 +48,12 @@ class Depends(Interpretation):
         return self._uniform(lanes.data.ndim, UNDEFINED)
 
     def apply(self, site: Site, out: Lanes, args: Sequence[Lanes]) -> Planes:
-        if site.name in ("reduce", "scan"):
-            return self._along(args[0], site.attrs["axis"] + 1, keep=site.name == "scan")
+        if site.name == "reduce":
+            return self._along(args[0], site.attrs["axis"] + 1, keep=False)
+        if site.name == "scan":
+            planes: Planes = args[0].planes or {}
+            axis, reverse = site.attrs["axis"] + 1, site.attrs["reverse"]
+            return {name: self._prefixes(planes[name], axis, reverse) for name in self.planes}
         if site.name == "dot":
             return self._dot(args)
         return {name: self._or([a.planes[name] for a in args]) for name in self.planes}  # type: ignore[index]
@@ -72,8 +76,17 @@ class Depends(Interpretation):
         return {name: self._reduced(x.planes[name], axis, keep) for name in self.planes}  # type: ignore[index]
 
     @staticmethod
+    def _prefixes(plane: np.ndarray, axis: int, reverse: bool) -> np.ndarray:
+        """The or of every lane and those before it (after it, in reverse)."""
+        if plane.shape[axis] == 1:
+            return plane
+        turned = np.flip(plane, axis) if reverse else plane
+        done = np.bitwise_or.accumulate(turned, axis=axis)
+        return np.flip(done, axis) if reverse else done
+
+    @staticmethod
     def _reduced(plane: np.ndarray, axis: int, keep: bool) -> np.ndarray:
-        """The or along an axis; one lane stands for all after a scan (a coarse answer, on the safe side)."""
+        """The or along an axis; one lane stands for all after a sort (a coarse answer, on the safe side)."""
         return np.bitwise_or.reduce(plane, axis=axis, keepdims=keep)
 
     def _dot(self, args: Sequence[Lanes]) -> Planes:
