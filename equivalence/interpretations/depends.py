@@ -51,9 +51,8 @@ class Depends(Interpretation):
         if site.name == "reduce":
             return self._along(args[0], site.attrs["axis"] + 1, keep=False)
         if site.name == "scan":
-            planes: Planes = args[0].planes or {}
             axis, reverse = site.attrs["axis"] + 1, site.attrs["reverse"]
-            return {name: self._prefixes(planes[name], axis, reverse) for name in self.planes}
+            return {name: self._prefixes(args[0].planes[name], axis, reverse) for name in self.planes}  # type: ignore[index]
         if site.name == "dot":
             return self._dot(args)
         return {name: self._or([a.planes[name] for a in args]) for name in self.planes}  # type: ignore[index]

@@ -177,7 +177,7 @@ def _shape(shape: ShapeResult) -> dict[str, Any]:
 
 
 def _check(check: Check) -> dict[str, Any]:
-    return {"name": check.name, "passed": check.passed, "detail": check.detail}
+    return {"name": check.name, "passed": check.passed, "applies": check.applies, "detail": check.detail}
 
 
 def _subject(subject: Subject) -> dict[str, Any]:
