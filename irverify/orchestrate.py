@@ -93,7 +93,9 @@ def _run(prepared: Prepared, options: CompareOptions, exchange: Exchange, progre
     if options.layouts != "ignore":
         _note_left_out(report, layouts_left_out(exchange, frameworks))
     report.findings += _specialised(collected.skipped)
+    judged_at = time.monotonic()
     report.findings += configurations.findings(exchange, files, _briefly(options))
+    report.timings["configurations"] = time.monotonic() - judged_at
     report.subjects = _subjects(prepared, collected)
     return report
 
