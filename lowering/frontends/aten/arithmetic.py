@@ -262,13 +262,15 @@ def signbit(ctx: Context, self: Any) -> Value:
 
 @aten("logaddexp")
 def logaddexp(ctx: Context, self: Any, other: Any) -> Value:
-    """Equal infinities are their own result: their difference is NaN."""
-    a, b = ctx.operands(self, other)
+    return log_of_sum(ctx, *ctx.operands(self, other))
+
+
+def log_of_sum(ctx: Context, a: Value, b: Value) -> Value:
+    """ln(e^a + e^b).  Where the difference is NaN, of equal infinities or of a NaN, the sum is the result."""
     build, kit = ctx.builder, ctx.composites
-    top = build("max", a, b)
     gap = build("neg", build("abs", build("sub", a, b)))
-    same = build("and", build.cmp("eq", a, b), build.cmp("eq", build("abs", a), build.like(math.inf, a)))
-    return build("select", same, a, build("add", top, kit.fn("log1p", kit.exp(gap))))
+    result = build("add", build("max", a, b), kit.fn("log1p", kit.exp(gap)))
+    return build("select", build.is_nan(gap), build("add", a, b), result)
 
 
 def _floats(ctx: Context, *args: Any) -> list[Value]:

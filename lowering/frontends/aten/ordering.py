@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
+from lowering.frontends.aten.arithmetic import log_of_sum
 from lowering.frontends.aten.context import Context
 from lowering.frontends.aten.copies import narrow
 from lowering.frontends.aten.indexing import nonzero_positions
@@ -43,15 +43,8 @@ def cumprod(ctx: Context, self: Any, dim: int) -> Value:
 
 @aten("logcumsumexp")
 def logcumsumexp(ctx: Context, self: Any, dim: int) -> Value:
-    """As logaddexp, equal infinities are their own sum."""
-    x, b, kit = _line(ctx, ctx.compute(self)), ctx.builder, ctx.composites
-
-    def fold(acc: Value, new: Value) -> list[Value]:
-        gap = b("neg", b("abs", b("sub", acc, new)))
-        same = b("and", b.cmp("eq", acc, new), b.cmp("eq", b("abs", acc), b.like(math.inf, acc)))
-        return [b("select", same, acc, b("add", b("max", acc, new), kit.fn("log1p", kit.exp(gap))))]
-
-    region = b.region([TensorType(x.type.dtype)] * 2, fold)
+    x, b = _line(ctx, ctx.compute(self)), ctx.builder
+    region = b.region([TensorType(x.type.dtype)] * 2, lambda acc, new: [log_of_sum(ctx, acc, new)])
     op = b.op("scan", [x], [region], axis=ctx.axis(dim, x.type.rank), combine="region", impl="torch")
     return b.reshape(op.result, ctx.out.shape)
 
