@@ -100,7 +100,7 @@ class Runner:
         inputs: Inputs,
         fill: float = 0.0,
     ) -> tuple[Outcome, Outcome]:
-        """Both sides at once, under interpretations that share no state.
+        """Both sides at once; the two lists of interpretations share nothing that the order of their steps could show.
 
         B notes its open choices in a registry of its own, which is read after A's.
         """
