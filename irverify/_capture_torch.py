@@ -145,10 +145,17 @@ class TorchAdapter:
         return f"{before}{mark}{self.names.get(weight, weight)}"
 
     def _other_configurations(self, captured: Captured, function: Any, bound: Bound, counts: dict[str, int]) -> None:
-        """Every configuration must lower and give the same result: the parent compares them with the first."""
+        """Every configuration must lower and give the same result: the parent compares them with the first.
+
+        Those that do not fit on the device are none: an autotuner there does not choose them.
+        """
+        from lowering.capture.triton_sink import TooLarge
+
         for number in range(1, min(max(counts.values(), default=1), MAX_CONFIGURATIONS)):
             try:
                 captured.configurations[number] = captured_trace(self._trace(function, bound, number)).kir
+            except TooLarge:
+                continue
             except IrverifyError as error:
                 captured.broken_configurations[number] = f"does not lower: {error}"
             except Exception as error:

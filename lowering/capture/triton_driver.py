@@ -24,6 +24,7 @@ from triton.runtime.driver import driver
 
 from lowering.capture.torch_tensor import VirtualTensor
 from lowering.capture.trace import KernelArg, Launch
+from lowering.capture.triton_shared import OutOfSharedMemory, Stage, has_dot, is_worth_asking, shared_memory_of
 from lowering.capture.triton_sink import LaunchSink, active_sink
 from lowering.capture.ttir_stores import parameters_of
 from lowering.errors import InternalError, Unsupported, UsageError
@@ -33,7 +34,7 @@ _OPTIONS = ("num_warps", "num_stages", "num_ctas", "enable_fp_fusion", "default_
             "launch_cooperative_grid", "supported_fp8_dtypes")  # fmt: skip
 _FP8 = ("fp8e4b15", "fp8e4nv", "fp8e5")
 _GRID, _CTAS = (2**31 - 1, 65535, 65535), 16  # of every NVIDIA GPU (CUDA C++ Programming Guide)
-_REGISTERS, _SHARED = 32, 1024  # a thread's registers, a program's bytes: nothing is compiled, but hosts divide by them
+_REGISTERS, _SHARED = 32, 1024  # a thread's registers, a program's bytes where they are not asked for: hosts divide
 _METADATA = {
     "shared": _SHARED, "tmem_size": 0, "global_scratch_size": 0, "global_scratch_align": 1, "profile_scratch_size": 0,
     "profile_scratch_align": 1, "cluster_dims": (1, 1, 1), "tensordesc_meta": None,
@@ -53,20 +54,24 @@ class TtirBackend(CUDABackend):
         every: dict[str, Any] = {}
         super().add_stages(every, options, *([] if language is None else [language]))
         stages["ttir"] = every["ttir"]
-        stages["cubin"] = _as_binary
+        stages["cubin"] = lambda module, metadata: _as_binary(module, metadata, every["ttgir"], int(self.target.arch))
 
     def hash(self) -> str:
-        return f"irverify-ttir-4-{triton.__version__}-{self.target.arch}"
+        return f"irverify-ttir-5-{triton.__version__}-{self.target.arch}"
 
 
-def _as_binary(module: Any, metadata: dict[str, Any]) -> bytes:
+def _as_binary(module: Any, metadata: dict[str, Any], ttgir: Stage, arch: int) -> bytes:
     """The 'cubin': the printed TTIR.  What can only be asked of the live module goes to the metadata."""
+    text = str(module)
+    asked = shared_memory_of(module, metadata, ttgir, arch) if is_worth_asking(text) else 0
     metadata.update(_METADATA)
+    metadata["shared"] = max(asked or 0, _SHARED)
+    metadata["irverify_unsized"] = asked is None and has_dot(text)
     metadata["name"] = module.get_entry_func_name()
     parameters = parameters_of(module)
     metadata["irverify_parameters"] = parameters.count
     metadata["irverify_written"], metadata["irverify_updated"] = parameters.written, parameters.updated
-    return str(module).encode()
+    return text.encode()
 
 
 class _Utils:
@@ -155,6 +160,10 @@ class TtirLauncher:
         self.metadata = metadata
         self.text: str | None = None
         self.options = {name: _plain(getattr(metadata, name)) for name in _OPTIONS if hasattr(metadata, name)}
+        sink = active_sink()
+        if metadata.shared > sink.gpu.shared_memory:
+            stages = getattr(metadata, "num_stages", None)
+            raise OutOfSharedMemory(self.kernel, metadata.shared, sink.gpu, stages, sink.span())
 
     def __call__(self, x: int, y: int, z: int, stream: Any, function: bytes, *rest: Any) -> None:
         """``rest``: packed metadata, launch metadata, enter hook, exit hook, then the bound arguments."""
@@ -163,6 +172,9 @@ class TtirLauncher:
         if sink.recorder is None or 0 in grid:
             return
         self._check_launch(sink, grid)
+        if self.metadata.irverify_unsized:
+            stages = getattr(self.metadata, "num_stages", "unknown")
+            sink.recorder.note(f"shared memory of kernel {self.kernel} (num_stages={stages}) was not checked")
         arguments = list(self._bind(sink, values))
         self._check(arguments)
         sink.updates(self.kernel, [arguments[index].name for index in self.metadata.irverify_updated])

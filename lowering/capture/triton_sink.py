@@ -11,7 +11,11 @@ from typing import Any, Protocol
 from lowering.capture.recorder import Recorder
 from lowering.capture.trace import Launch, PointerArg
 from lowering.capture.virtual_gpu import VirtualGpu
-from lowering.errors import Span
+from lowering.errors import Span, UsageError
+
+
+class TooLarge(UsageError):
+    """A launch that asks for more than the device has: an autotuner passes such a configuration over."""
 
 
 class LaunchSink(Protocol):
