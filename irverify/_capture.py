@@ -31,6 +31,21 @@ class CaptureOptions:
 
 
 @dataclass(slots=True)
+class Called:
+    """A second call with the same arguments, where the first has left ``names`` changed (torch_second.py).
+
+    ``first`` and ``again``: KIR of the results and the state after either call, '' where there was no second one.
+    """
+
+    names: list[str]
+    first: str = ""
+    again: str = ""
+    counted: list[str] = field(default_factory=list)  # plain values that went on changing
+    differs: str = ""  # what shows by itself that the two calls differ
+    unseen: str = ""  # why there was no second call
+
+
+@dataclass(slots=True)
 class Captured:
     """One run as data.  ``kir``: printed Program; ``inputs``: its inputs by name, in its order."""
 
@@ -42,6 +57,7 @@ class Captured:
     configurations: dict[int, str] = field(default_factory=dict)  # KIR under the other autotune configurations
     broken_configurations: dict[int, str] = field(default_factory=dict)  # those that do not lower or run: why
     views: dict[str, tuple[tuple[int, ...], int]] = field(default_factory=dict)  # strides and offset of each input
+    second: Called | None = None  # of the first capture, where that left state behind
     checks_shapes: bool = True  # False for hand-written kernels: they run at shapes they are not meant for
     sources: dict[str, str] = field(default_factory=dict)  # 'ttir', 'aten', 'stablehlo': for `irverify lower`
 

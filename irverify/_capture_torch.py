@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from irverify._capture import Captured, CaptureOptions, array_at, laid_out
+from irverify._capture import Called, Captured, CaptureOptions, array_at, laid_out
 from irverify.loading import Bound
 from irverify.values import ArrayValue, Named, map_arrays
 from lowering.capture.trace import AtenCall, HostRead, HostTrace, Launch, TensorRef
@@ -33,6 +33,7 @@ class TorchAdapter:
         self.session_: Any = None
         self.torch: Any = None
         self.checked_configurations = False
+        self.checked_state = False
         self.names: dict[str, str] = {}  # of this side's weights -> the other side's
 
     @contextmanager
@@ -119,25 +120,47 @@ class TorchAdapter:
 
     def capture(self, function: Callable[..., Any], bound: Bound) -> Captured:
         config = int(self.options.config) if self.options.config.isdecimal() else None
-        trace = self._trace(function, bound, config)
+        trace = self._trace(function, bound, config, call_again=not self.checked_state)
         captured = captured_trace(trace)
+        if not self.checked_state:
+            self.checked_state = True
+            captured.second = self._second_call()
         if not self.checked_configurations and config is None:
             self.checked_configurations = True
             self._other_configurations(captured, function, bound, trace.configurations)
         return captured
 
-    def _trace(self, function: Callable[..., Any], bound: Bound, config: int | None) -> HostTrace:
+    def _trace(
+        self, function: Callable[..., Any], bound: Bound, config: int | None, call_again: bool = False
+    ) -> HostTrace:
         arguments: Any = self._real(bound.args)
         if bound.kwargs:
             arguments = dict(zip(bound.names, [*arguments, *self._real(tuple(bound.kwargs.values()))]))
         from irverify.readback import read_back
 
         trace = self.session_.capture(
-            function, arguments, backward=self.options.backward, read_back=read_back, autotune_config=config
-        )
+            function, arguments, backward=self.options.backward, read_back=read_back, autotune_config=config,
+            call_again=call_again,
+        )  # fmt: skip
+        self._share_names(trace)
+        return trace
+
+    def _share_names(self, trace: HostTrace) -> None:
         trace.inputs[:] = [(self._shared(name), ref) for name, ref in trace.inputs]
         trace.outputs[:] = [(self._shared(name), ref) for name, ref in trace.outputs]
-        return trace
+
+    def _second_call(self) -> Called | None:
+        """What a second call showed, as KIR; a trace of both calls that cannot be lowered shows nothing."""
+        second = self.session_.second
+        if second is None:
+            return None
+        called = Called([*second.names], "", "", [*second.counted], second.differs, second.unseen)
+        try:
+            if second.first is not None:
+                called.first, called.again = (lowered(trace) for trace in (second.first, second.again))
+        except IrverifyError as error:
+            called.unseen = str(error)
+        return called
 
     def _shared(self, name: str) -> str:
         """'grad:weight:fc.bias' by the name that both sides use for the weight."""
@@ -186,15 +209,20 @@ def pair_weights(own: dict[str, Shape], given: dict[str, Shape]) -> dict[str, st
     )
 
 
-def captured_trace(trace: HostTrace) -> Captured:
-    """A trace as KIR, with everything the parent wants to know about it."""
+def lowered(trace: HostTrace) -> str:
+    """A trace as printed KIR."""
     from lowering.ir.printer import print_program
     from lowering.pipeline import lower
 
+    return print_program(lower(trace))
+
+
+def captured_trace(trace: HostTrace) -> Captured:
+    """A trace as KIR, with everything the parent wants to know about it."""
     launches = [event for event in trace.events if isinstance(event, Launch)]
     trace.outputs += returned_and_written(trace)
     return Captured(
-        kir=print_program(lower(trace)),
+        kir=lowered(trace),
         inputs={name: array_at(trace, ref) for name, ref in trace.inputs},
         outputs=[(name, ref.dtype, ref.shape) for name, ref in trace.outputs],
         kernels=list(dict.fromkeys(launch.kernel for launch in launches)),

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from equivalence.verdicts import Check, Finding, Level, Report, ShapeResult, Subject, Verdict, Witness
-from irverify import __version__, configurations, sandbox
+from irverify import __version__, configurations, repeated, sandbox
 from irverify.collect import Collected, collect
 from irverify.early import Early
 from irverify.exchange import POLL_SECONDS, Exchange
@@ -96,6 +96,7 @@ def _run(prepared: Prepared, options: CompareOptions, exchange: Exchange, progre
     judged_at = time.monotonic()
     report.findings += configurations.findings(exchange, files, _briefly(options))
     report.timings["configurations"] = time.monotonic() - judged_at
+    report.findings += repeated.findings(exchange, files, _briefly(options))
     report.subjects = _subjects(prepared, collected)
     return report
 

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -267,6 +267,8 @@ class SideRun:
             self.exchange.publish_text(f"{name}.{kind}", text)
         for number, kir in captured.configurations.items():
             self.exchange.publish_text(f"{name}.c{number}.kir", kir)
+        if captured.second is not None:
+            self.exchange.publish(f"{name}.second", asdict(captured.second))
         outputs = [[output, dtype, list(shape)] for output, dtype, shape in captured.outputs]
         self.exchange.publish(
             name,

@@ -29,6 +29,19 @@ ENTRIES = (
         """Move the cast behind the accumulation, or accept it with --tolerance RTOL,ATOL.""",
     ),
     Entry(
+        "rounds-below-zero",
+        "a root or a logarithm of a difference that rounding may make negative",
+        """Where values are equal (rows of one value, two inputs alike) the argument of a root or of a logarithm cancels
+        to nothing but rounding, which may be negative; nothing in the source keeps it from that. A warning where one
+        side does it, a note where both do. Where a NaN was seen on one side, and the other side cannot give one, the
+        verdict is different.""",
+        """E[x^2] - E[x]^2 and |x|^2 + |y|^2 - 2 x.y are not negative as real numbers, and are as rounded ones.""",
+        """
+        std = tl.sqrt(tl.sum(x * x) / n - mean * mean)     # NaN for about half of all constant rows
+        """,
+        """Clamp at 0, add eps before the root, or take the mean of squared differences.""",
+    ),
+    Entry(
         "loose-bound",
         "an error bound beyond the tolerance that the measured distance clears",
         """The bound of one side exceeds the tolerance, but nothing is left open there except the last digits of
@@ -138,6 +151,22 @@ ENTRIES = (
         """,
         """Give each instance memory of its own; put tl.debug_barrier() between the store and the load, or move lanes
         with tl.trans, tl.reshape, tl.gather or tl.flip.""",
+    ),
+    Entry(
+        "stateful",
+        "a call leaves something behind that changes what the next one gives",
+        """After the call an attribute of the module, a global of the file, a closure or a default argument was not what
+        it had been, and a second call with the same arguments gave other results or changed it further. The verdict
+        speaks of first calls, so the exit code is 1. A note where only plain values go on changing (a counter, a log),
+        or where both sides keep state and agree in two calls in a row; a warning where a second call could not be
+        looked at. A cache that is filled once is no state in this sense, and buffers and parameters are inputs, whose
+        new values are compared.""",
+        """A running average or a step counter makes the second call another function than the first, and a port
+        without it is right exactly once.""",
+        """
+        self.mean = self.mean * 0.9 + x.mean(0) * 0.1     # a plain attribute; the port leaves it out
+        """,
+        """Keep the state in a registered buffer, or pass it in and return it, on both sides: then it is compared.""",
     ),
     Entry(
         "output-mismatch",

@@ -61,6 +61,10 @@ class Recorder:
     def tainted_storages(self) -> list[torch.UntypedStorage]:
         return [storage for storage, id in zip(self._alive, self._ids.values()) if id in self.tainted]
 
+    def key_of(self, id: int) -> int:
+        """What torch knows the storage by, while it lives."""
+        return self._alive[id]._cdata
+
     def storage_id(self, tensor: torch.Tensor, origin: str = "data") -> int:
         """The id of the tensor's storage; a storage not seen before is entered with ``origin``."""
         storage = tensor.untyped_storage()

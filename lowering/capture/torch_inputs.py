@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,12 +20,41 @@ from lowering.capture.torch_arrays import tensor_of, unobserved
 from lowering.capture.torch_tensor import VirtualTensor
 
 
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A parameter or buffer in a module's table, the input it became, and the memory that this had."""
+
+    table: dict[str, Any]
+    key: str
+    name: str
+    placed: VirtualTensor
+    inner: torch.Tensor
+
+    @property
+    def _now(self) -> torch.Tensor | None:
+        found = self.table.get(self.key)
+        return found if isinstance(found, torch.Tensor) else None
+
+    @property
+    def keeps_type(self) -> bool:
+        """Whether what is there now can be compared with the input."""
+        now = self._now
+        return now is not None and (now.shape, now.dtype) == (self.inner.shape, self.inner.dtype)
+
+    @property
+    def rebound(self) -> torch.Tensor | None:
+        """The tensor of the same type that has taken the input's place."""
+        moved = self._now is not self.placed or self.placed.inner is not self.inner
+        return self._now if moved and self.keeps_type else None
+
+
 class InputPlacer:
     """One capture's inputs.  Tensors that share memory keep sharing it."""
 
     def __init__(self, recorder: Recorder, claim: torch.device, backward: bool) -> None:
         self.recorder, self.claim, self.backward = recorder, claim, backward
         self.leaves: dict[str, VirtualTensor] = {}  # inputs that take a gradient
+        self.slots: list[Slot] = []  # of modules: where weights are inputs
         self._storages: dict[int, torch.UntypedStorage] = {}
         self._placed: dict[int, VirtualTensor] = {}
         self._sources: list[torch.Tensor] = []  # an id names a tensor only while the tensor lives
@@ -80,7 +110,9 @@ class InputPlacer:
                     for name, tensor in list(table.items()):
                         if tensor is not None:
                             undo.append((table, name, tensor))
-                            table[name] = self._weight(f"{prefix}{path + '.' if path else ''}{name}", tensor)
+                            known_as = f"{prefix}{path + '.' if path else ''}{name}"
+                            table[name] = placed = self._weight(known_as, tensor)
+                            self.slots.append(Slot(table, name, known_as, placed, placed.inner))
             yield
         finally:
             for table, name, tensor in undo:

@@ -111,15 +111,20 @@ def _cotangent(placer: InputPlacer, name: str, output: torch.Tensor) -> VirtualT
     return cotangent
 
 
-def enter_written_inputs(recorder: Recorder) -> None:
-    """Inputs that an op or a launch may have written become outputs 'written:NAME', unless they are returned anyway."""
+def enter_written_inputs(recorder: Recorder, placer: InputPlacer) -> None:
+    """Inputs that an op or a launch may have written become outputs 'written:NAME', unless they are returned anyway.
+
+    So do the tensors that have taken the place of a module's parameters and buffers.
+    """
     trace = recorder.trace
+    rebound = {slot.name: slot.rebound for slot in placer.slots if slot.rebound is not None}
+    trace.outputs += [(f"written:{name}", recorder.ref(_inner(new))) for name, new in rebound.items()]
     written = {storage for event in trace.events for storage in written_storages(event)}
     returned = {ref for _, ref in trace.outputs}
     for name, ref in list(trace.inputs):
         if ref.storage in written and name.startswith("cotangent:"):
             recorder.note(f"the backward pass writes into its incoming gradient ({name})")
-        elif ref.storage in written and ref not in returned:
+        elif ref.storage in written and ref not in returned and name not in rebound:
             trace.outputs.append((f"written:{name}", ref))
 
 

@@ -24,6 +24,7 @@ from lowering.capture.torch_functions import FunctionMode
 from lowering.capture.torch_inputs import InputPlacer, modules_of, named_arguments
 from lowering.capture.torch_outputs import enter_gradients, enter_outputs, enter_written_inputs
 from lowering.capture.torch_precision import ieee_convolutions
+from lowering.capture.torch_second import SecondCall, Watch, copied
 from lowering.capture.torch_tensor import CPU, CUDA, VirtualTensor
 from lowering.capture.trace import HostTrace, Launch, PointerArg
 from lowering.capture.virtual_gpu import VirtualGpu
@@ -39,6 +40,7 @@ class TorchSession:
         self.gpu = gpu
         self.dispatcher = Dispatcher()
         self.chooser: Any = None
+        self.second: SecondCall | None = None  # of the last capture that asked for one
         self._stack = contextlib.ExitStack()
         self._stale: list[torch.UntypedStorage] = []
 
@@ -85,19 +87,26 @@ class TorchSession:
         backward: bool = False,
         read_back: ReadBack | None = None,
         autotune_config: int | None = None,
+        call_again: bool = False,
     ) -> HostTrace:
-        """Runs ``fn`` once; if it mixes in CPU tensors of its own, again with inputs that stay on the CPU."""
+        """Runs ``fn`` once; if it mixes in CPU tensors of its own, again with inputs that stay on the CPU.
+
+        ``call_again``: a second call follows where the first has left state behind; ``second`` is what came of it.
+        """
+        self.second = None
+        options = (backward, read_back, autotune_config, call_again)
         try:
-            return self._capture(fn, args, CUDA, backward, read_back, autotune_config)
+            return self._capture(fn, args, CUDA, *options)
         except MixedDevices as mixed:
             try:
-                return self._capture(fn, args, CPU, backward, read_back, autotune_config)
+                return self._capture(fn, args, CPU, *options)
             except (MixedDevices, CpuPointer):
                 raise mixed from None
 
     def _capture(
-        self, fn: Any, args: Any, claim: torch.device, backward: bool, read_back: ReadBack | None, config: int | None
-    ) -> HostTrace:
+        self, fn: Any, args: Any, claim: torch.device, backward: bool, read_back: ReadBack | None, config: int | None,
+        call_again: bool,
+    ) -> HostTrace:  # fmt: skip
         stale = frozenset(storage._cdata for storage in self._stale)
         self.dispatcher.clocks.begin()
         recorder = Recorder(self.gpu.target, read_back, stale, self.dispatcher.clocks)
@@ -112,18 +121,25 @@ class TorchSession:
             self.dispatcher.streams = Streams()
             values, call = named_arguments(fn, args)
             values = placer.arguments(values)
-            for prefix, module in modules_of(fn, values):
+            modules = modules_of(fn, values)
+            for prefix, module in modules:
                 stack.enter_context(placer.placed_module(module, prefix))
+            watch = Watch(fn, [module for _, module in modules], recorder, placer) if call_again else None
             with torch.set_grad_enabled(True):
                 result = run_captured(call, values)
                 outputs = enter_outputs(recorder, result)
                 if backward:
                     enter_gradients(recorder, placer, outputs, run_captured)
-            enter_written_inputs(recorder)
-        recorder.trace.races = races(recorder.trace, recorder.order, recorder.clocks.tick())
-        recorder.trace.host_draws += [*used, *self.dispatcher.streams.asked]
-        self._note_configurations(recorder)
-        return recorder.trace
+            enter_written_inputs(recorder, placer)
+            recorder.trace.races = races(recorder.trace, recorder.order, recorder.clocks.tick())
+            recorder.trace.host_draws += [*used, *self.dispatcher.streams.asked]
+            self._note_configurations(recorder)
+            trace = recorder.trace
+            if watch is not None:
+                trace = copied(trace)
+                with torch.set_grad_enabled(True):
+                    self.second = watch.after(outputs, lambda: run_captured(call, values))
+        return trace
 
     @contextlib.contextmanager
     def _recording(self, recorder: Recorder, config: int | None) -> Iterator[None]:

@@ -1,0 +1,114 @@
+"""A second call, where the first has left something changed: what it gives for the same arguments says what that means.
+
+Takes a recorder whose trace has one finished call; goes on recording in it.  Gives a SecondCall.  A cache that is
+filled once, or filled anew, gives the same results and is the same afterwards; a running average is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from lowering.capture.recorder import Recorder
+from lowering.capture.torch_inputs import InputPlacer
+from lowering.capture.torch_outputs import enter_outputs, written_storages
+from lowering.capture.torch_state import Slots, State, inner_of, state_of
+from lowering.capture.trace import AtenCall, HostTrace
+from lowering.errors import IrverifyError
+
+STATE = "state:"  # how the outputs that are state are called
+
+
+@dataclass(frozen=True, slots=True)
+class SecondCall:
+    """What was seen after a call that left ``names`` changed.
+
+    ``first`` and ``again`` are one run of both calls, with the results and the state after either as its outputs.
+    ``counted``: plain values that went on changing; ``differs``: what shows without a comparison that the two calls
+    differ; ``unseen``: why there was no second call, then without traces.
+    """
+
+    names: tuple[str, ...]
+    first: HostTrace | None = None
+    again: HostTrace | None = None
+    counted: tuple[str, ...] = ()
+    differs: str = ""
+    unseen: str = ""
+
+
+class Watch:
+    """The state before the first call; ``after`` asks what has become of it."""
+
+    def __init__(self, fn: Any, modules: Sequence[torch.nn.Module], recorder: Recorder, placer: InputPlacer) -> None:
+        self.fn, self.modules, self.recorder, self.placer = fn, modules, recorder, placer
+        self.before = self._state()
+
+    def _state(self) -> State:
+        inputs: Slots = frozenset((id(slot.table), slot.key) for slot in self.placer.slots if slot.keeps_type)
+        return state_of(self.fn, self.modules, inputs)
+
+    def _changes(self, old: State, new: State, since: int) -> list[str]:
+        events = self.recorder.trace.events[since:]
+        written = {self.recorder.key_of(storage) for event in events for storage in written_storages(event)}
+        return old.changed(new, written)
+
+    def after(self, results: dict[str, torch.Tensor], call: Callable[[], Any]) -> SecondCall | None:
+        """None where nothing has changed.  Otherwise calls again, which goes into the recorder's trace."""
+        state = self._state()
+        names = tuple(self._changes(self.before, state, 0))
+        if not names:
+            return None
+        why = self._why_not()
+        if why:
+            return SecondCall(names, unseen=why)
+        try:
+            return self._again(names, results, state, call)
+        except IrverifyError as error:
+            return SecondCall(names, unseen=str(error))
+        except Exception as error:
+            return SecondCall(names, differs=f"it raises {type(error).__name__}: {error}")
+
+    def _why_not(self) -> str:
+        trace = self.recorder.trace
+        written = {storage for event in trace.events for storage in written_storages(event)}
+        if any(ref.storage in written for _, ref in trace.inputs) or any(
+            slot.rebound is not None for slot in self.placer.slots
+        ):
+            return "the first call changes its arguments or weights"
+        drawn = any(isinstance(event, AtenCall) and event.draw for event in trace.events)
+        return "the first call draws random numbers" if drawn else ""
+
+    def _again(
+        self, names: tuple[str, ...], results: dict[str, torch.Tensor], state: State, call: Callable[[], Any]
+    ) -> SecondCall:
+        trace = self.recorder.trace
+        since = len(trace.events)
+        plain = [output for output in trace.outputs if output[0] not in results and not output[0].startswith("grad:")]
+        kept = {name: tensor.detach().clone() for name, tensor in {**results, **_chosen(state, names)}.items()}
+        first = [*plain, *((name, self.recorder.ref(inner_of(tensor))) for name, tensor in kept.items())]
+        trace.outputs = []
+        enter_outputs(self.recorder, call())
+        later = self._state()
+        going_on = self._changes(state, later, since)
+        names = tuple(dict.fromkeys([*names, *going_on]))
+        again = [*trace.outputs, *((n, self.recorder.ref(inner_of(t))) for n, t in _chosen(later, names).items())]
+        counted = tuple(name for name in going_on if name in state.plain or name in later.plain)
+        by_name = dict(again)
+        if {(name, ref.dtype, ref.shape) for name, ref in first} != {(n, r.dtype, r.shape) for n, r in again}:
+            return SecondCall(names, counted=counted, differs="its results or what it leaves are of another type")
+        second = [(name, by_name[name]) for name, _ in first]
+        return SecondCall(names, replace(trace, outputs=first), replace(trace, outputs=second), counted)
+
+
+def _chosen(state: State, names: Sequence[str]) -> dict[str, torch.Tensor]:
+    return {f"{STATE}{name}": state.tensors[name] for name in names if name in state.tensors}
+
+
+def copied(trace: HostTrace) -> HostTrace:
+    """The trace as it is now, while its recorder goes on."""
+    lists = {name: list(getattr(trace, name)) for name in ("inputs", "outputs", "events", "notes", "host_draws")}
+    storages = {id: replace(storage) for id, storage in trace.storages.items()}
+    return replace(trace, **lists, storages=storages, addresses=dict(trace.addresses))

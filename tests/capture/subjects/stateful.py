@@ -1,0 +1,125 @@
+"""Functions and modules that keep something from one call to the next, and some that only look so."""
+
+import torch
+from torch import nn
+
+CALLS = 0
+TABLE = {}
+LOG = []
+TOTAL = torch.zeros(4)
+
+
+class Attribute(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.mean = torch.zeros(4)
+
+    def forward(self, x):
+        self.mean = self.mean * 0.9 + x * 0.1
+        return x * 2
+
+
+class Carried(Attribute):
+    def forward(self, x):
+        self.mean = self.mean + x
+        return self.mean
+
+
+class Nested(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Sequential(Carried())
+
+    def forward(self, x):
+        return self.inner(x)
+
+
+class Buffer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(4))
+
+    def forward(self, x):
+        self.mean = self.mean * 0.9 + x * 0.1
+        return x * 2
+
+
+class BufferInPlace(Buffer):
+    def forward(self, x):
+        self.mean.mul_(0.9).add_(x, alpha=0.1)
+        return x * 2
+
+
+class Table(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("cos", None)
+        self.last = None
+
+    def forward(self, x):
+        if self.cos is None:
+            self.cos = torch.arange(4, device=x.device).cos()
+        self.last = x * self.cos
+        return self.last + 1
+
+
+def counted(x):
+    global CALLS
+    CALLS += 1
+    return x * CALLS
+
+
+def memoised(x):
+    if "twice" not in TABLE:
+        TABLE["twice"] = x * 2
+    return TABLE["twice"] + 1
+
+
+def logged(x):
+    LOG.append(tuple(x.shape))
+    return x + 1
+
+
+def summed(x):
+    TOTAL.add_(x)
+    return TOTAL * 2
+
+
+def default(x, seen=[]):  # noqa: B006
+    seen.append(1)
+    return x * len(seen)
+
+
+def _closed():
+    calls = 0
+
+    def closed(x):
+        nonlocal calls
+        calls += 1
+        return x * calls
+
+    return closed
+
+
+closed = _closed()
+
+
+def drawn(x):
+    counted(x)
+    return x + torch.rand_like(x)
+
+
+def written(x):
+    counted(x)
+    return x.add_(1)
+
+
+def once(x):
+    if LOG:
+        raise ValueError("called twice")
+    LOG.append(1)
+    return x
+
+
+def pure(x):
+    return x + len(TABLE)
