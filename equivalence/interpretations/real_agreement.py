@@ -95,8 +95,8 @@ def agree(real: object, out_a: Lanes, out_b: Lanes) -> Agreement:
     gap = np.where(_vanishing(a, b, valid), 0.0, _gap(a["sample"], b["sample"]))
     differing = (clean & differs).any(0)
     if getattr(real, "opaque_logarithms", False):  # v may stand for a sum of opaque logarithms: w alone is enough
-        differing = differing & ~(clean & ~differs).any(0)
-        differs = differs & differing
+        excused = (clean & ~differs).any(0)
+        differing, differs = differing & ~excused, differs & ~excused
     mismatch = differing | (tags[0] != tags[1]) | (valid.any(0) & (gap > SAMPLES_MEET))
     mismatch = mismatch & ~undefined
     stubborn = valid.any(0) & ~clean.any(0) & differs.any(0) & ~mismatch & ~undefined

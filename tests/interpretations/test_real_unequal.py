@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from equivalence.fields.primes import choose
-from equivalence.interpretations.real import dismiss, prepare
+from equivalence.interpretations.real import agree, dismiss, prepare
 from lowering.ir.program import Value
-from tests.interpretations.real_runs import F64, Comparison, Kit, compare, inputs, output, program
+from lowering.ir.types import TensorType
+from tests.interpretations.real_runs import F32, F64, Comparison, Kit, compare, inputs, output, program
 
 X = (4, 16)
 
@@ -58,6 +59,22 @@ def test_the_root_of_a_square_against_the_absolute_value_mismatches_without_refu
     """sqrt(x^2) has a sign of its own in the field: no agreement, and no difference of the samples."""
     result = compare(lambda k, x: k.fn("sqrt", k.b("mul", x, x)), lambda k, x: k.b("abs", x), X)
     assert not result.equal and max(a.sample_gap for a in result.agreements) < 1e-12
+
+
+@pytest.mark.parametrize("opaque", [False, True])
+def test_roots_of_non_residues_do_not_agree_by_default(opaque: bool) -> None:
+    """A sum of sixteen norms is in no channel without such roots under nearly every prime: then nothing is known."""
+
+    def norms(eps: float):
+        return lambda k, x: k.c.reduce("add", k.fn("sqrt", k.c.plus(k.c.reduce("add", k.b("mul", x, x), 1), eps)), 0)
+
+    types = [TensorType(F32, (16, 8))]
+    first, second = program(types, norms(1.0)), program(types, norms(1.0001))
+    for number, prime in enumerate(choose(7, 6)):
+        real, _ = prepare(first, second, number, prime)
+        real.opaque_logarithms = opaque
+        a, b = (output(real, p, inputs(types), side) for p, side in ((first, "A"), (second, "B")))
+        assert not agree(real, a, b).equal and agree(real, a, a).equal
 
 
 # -- sites -------------------------------------------------------------------------------------------------------
