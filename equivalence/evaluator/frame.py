@@ -97,6 +97,7 @@ class Outcome:
     draws: set[int] = field(default_factory=set)  # words of counter-based generators, to tell streams apart
     reads: tuple[bytes, ...] = ()  # what the host looked at: on other values it may do something else
     coverage: Coverage = field(default_factory=Coverage)
+    unsure_paths: list[Span] = field(default_factory=list)  # where rounding may turn what data decide
 
 
 __all__ = ["DEADLINE", "Event", "Frame", "Limits", "OutOfTime", "Outcome", "Recorder"]

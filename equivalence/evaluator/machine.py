@@ -90,6 +90,7 @@ class Machine:
     events: dict[tuple[str, Span], Event] = field(default_factory=dict)
     path: dict[str, int] = field(default_factory=dict)
     path_sites: list[Span] = field(default_factory=list)
+    unsure_paths: list[Span] = field(default_factory=list)
     draws: set[int] = field(default_factory=set)
     coverage: Coverage = field(default_factory=Coverage)
     reads: list[bytes] = field(default_factory=list)
@@ -133,8 +134,16 @@ class Machine:
         outputs = {name: x.replace(freedoms=x.freedoms | self.followed) for name, x in outputs.items()}
         if self.recorder is None:
             self.memory.buffers.clear()  # a machine and its memory know each other: nothing else would free them soon
-        path, sites = dict(self.path), list(self.path_sites)
-        return Outcome(outputs, list(self.events.values()), path, sites, self.draws, tuple(self.reads), self.coverage)
+        return Outcome(
+            outputs,
+            list(self.events.values()),
+            dict(self.path),
+            list(self.path_sites),
+            self.draws,
+            tuple(self.reads),
+            self.coverage,
+            list(self.unsure_paths),
+        )
 
     def block(self, frame: Frame, block: Block) -> list[Lanes]:
         """Runs a block; the operands of its terminator."""
@@ -357,8 +366,9 @@ class Machine:
         self.followed |= value.freedoms
         if value.taint != FLOAT_DATA or value.planes is None:
             return
-        for interpretation in self.interpretations:
-            interpretation.steered(value)
+        unsure = [interpretation.steered(value) for interpretation in self.interpretations]
+        if any(unsure) and span not in self.unsure_paths:
+            self.unsure_paths.append(span)
         self.beside(text, context, key)
         if span not in self.path_sites:
             self.path_sites.append(span)

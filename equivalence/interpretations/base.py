@@ -59,8 +59,12 @@ class Interpretation:
         """Planes of fresh undefined lanes numbered from ``first``; ``lanes.data`` has the full extents."""
         raise NotImplementedError(f"{self.name}: undefined")
 
-    def steered(self, value: Lanes) -> None:
-        """Told that control, a mask or an address follows ``value``, which holds float data."""
+    def steered(self, value: Lanes) -> bool:
+        """Told that control, a mask or an address follows ``value``, which holds float data.
+
+        Says whether rounding may turn what follows.
+        """
+        return False
 
     def apply(self, site: Site, out: Lanes, args: Sequence[Lanes]) -> Planes:
         """Planes of a primitive's result; ``out`` has its dtype, shape and ieee data already."""

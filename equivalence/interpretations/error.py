@@ -152,6 +152,9 @@ class Error(Interpretation):
                 planes[name] = np.asarray(rule(site, out, args, errors, GROWTH[name]))
             return planes
 
+    def steered(self, value: Lanes) -> bool:
+        return value.planes is not None and bool((value.planes["bound"] > 0).any())
+
     # -- arithmetic: rule(site, out, args, errors, growth) -> error -------------------------------------------------
 
     def _rounded(self, out: Lanes, passed: Array, x: Sequence[Lanes]) -> Array:

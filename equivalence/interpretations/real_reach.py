@@ -42,10 +42,11 @@ class Reached(Interpretation):
     def undefined(self, first: int, lanes: Lanes) -> Planes:
         return self.literal(lanes.data, lanes)
 
-    def steered(self, value: Lanes) -> None:
+    def steered(self, value: Lanes) -> bool:
         """Control, a mask or an address followed ``value``."""
         for k, word in enumerate(self._words(value)):
             self.steering[k] |= word
+        return False
 
     def collect(self, outputs: Iterable[Lanes]) -> None:
         """What reached the outputs or steered control is seen."""

@@ -15,6 +15,8 @@ from equivalence.evaluator import Lanes
 from equivalence.evaluator.frame import Outcome
 from equivalence.interpretations.depends import OUT_OF_BOUNDS, UNDEFINED
 from equivalence.interpretations.hashed import LITERAL
+from equivalence.judge import overflowed
+from equivalence.judge.planes import plane, value
 from equivalence.numerics.formats import format_of, same_bits, ulp_distance
 from lowering.ir.types import DType
 
@@ -48,17 +50,6 @@ class Comparison:
         return self.max_ulp == 0 and not self.one_sided.any()
 
 
-def plane(lanes: Lanes, name: str, default: float = 0.0) -> Array:
-    planes = lanes.planes or {}
-    if name not in planes:
-        return np.full(lanes.shape, default)
-    return np.broadcast_to(planes[name], (planes[name].shape[0], *lanes.shape))[0]
-
-
-def value(lanes: Lanes) -> Array:
-    return lanes.full(lanes.data)[0]
-
-
 def words_equal(name: str, a: Lanes, b: Lanes) -> bool:
     """Whether all fingerprints agree; integers that are concrete everywhere are their own fingerprint."""
     if a.planes is None and b.planes is None:
@@ -74,13 +65,13 @@ def words_equal(name: str, a: Lanes, b: Lanes) -> bool:
 def compare(a: Lanes, b: Lanes, names: tuple[str, ...]) -> Comparison:
     """Everything about one output; dtypes and shapes are equal (checked before)."""
     x, y = value(a), value(b)
-    bound_a, bound_b = plane(a, "bound"), plane(b, "bound")
+    bound_a, bound_b = overflowed.bounds(a, b)
     excess, one_sided = Sparse(x.shape, 0.0), Sparse(x.shape, False)
-    largest = [0.0, 0.0, 0.0]
+    largest, doubtful = [0.0, 0.0, 0.0], overflowed.either_below(a, b)
     for s in blocks(x.shape):
         over, lone, found = _distances(x[s], y[s], bound_a[s] + bound_b[s], a.dtype)
         excess.put(s, over)
-        one_sided.put(s, lone)
+        one_sided.put(s, lone if doubtful is None else lone & ~doubtful[s])
         largest = [max(pair) for pair in zip(largest, found)]
     return Comparison(
         x,

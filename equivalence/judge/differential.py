@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from equivalence.evaluator.frame import OutOfTime
+from equivalence.interpretations.depends import Depends
+from equivalence.interpretations.hazards import Hazards
 from equivalence.interpretations.real import constants_of
-from equivalence.judge import guards, inputs, magnitudes, ranges, ties, undefined
+from equivalence.judge import guards, inputs, magnitudes, overflowed, ranges, ties, undefined
 from equivalence.judge.compare import Comparison, compare
 from equivalence.judge.evidence import Failure
 from equivalence.judge.runs import Pair, PairRun
 from equivalence.judge.tally import Tally
-from equivalence.verdicts import Check
+from equivalence.verdicts import Check, Finding
 
 if TYPE_CHECKING:
     from equivalence.judge.judge import Judge
@@ -51,6 +53,7 @@ def run(judge: Judge) -> None:
             large += 1
             continue
         _at(judge, pair, pair.size > (FEW_MORE if number else FEW_FROM), tally)
+    _cancelling(judge, tally)
     judge.checks.append(_check(judge, tally, before, large))
 
 
@@ -98,6 +101,25 @@ def _at(judge: Judge, pair: Pair, few: bool, tally: Tally) -> None:
         tally.late, tally.planned = True, tally.planned + 1
 
 
+def _cancelling(judge: Judge, tally: Tally) -> None:
+    """Equal values at extents that are no powers of two, where their sums are rounded."""
+    pair = min(judge.pairs, key=lambda p: (_exact_extents(p), p.size))
+    if pair is judge.tested()[0] or pair.size > FEW_FROM or not any(inputs.is_float(x) for x in pair.inputs.values()):
+        return
+    declared = ranges.declared(judge.options.inputs, pair)
+    for name in inputs.EQUAL:
+        tally.planned += 1
+        tally.late |= judge.late()
+        arrays = ranges.within(inputs.make(name, pair.inputs, judge.options.seed), pair.inputs, declared)
+        _compared(judge, pair, name, arrays, tally)
+
+
+def _exact_extents(pair: Pair) -> int:
+    """How many extents of the inputs are powers of two: that many equal terms add up exactly."""
+    return sum(n > 1 and n & (n - 1) == 0 for name, x in pair.inputs.items()
+               if not name.startswith("weight:") for n in x.shape)  # fmt: skip
+
+
 def _named(pair: Pair, few: bool) -> list[str]:
     """The names of sets derived from the given values; nothing is derived where no input holds floats."""
     if not any(inputs.is_float(x) for x in pair.inputs.values()):
@@ -128,8 +150,11 @@ def _compared(
         return None
     for evidence, seen in zip(judge.evidence, test.seen, strict=True):
         evidence.add_test(test.run, label, seen, one_sided)
-        if label in inputs.USUAL and not evidence.of_floats:
+        if label in inputs.USUAL:
+            evidence.count_turns(test.run)
             evidence.count_unsure(seen)
+    if label in inputs.EQUAL:
+        _below_zero(judge, test.run)
     _undefined(judge, test.moved)
     return test.run
 
@@ -141,6 +166,22 @@ def _tested(judge: Judge, pair: Pair, label: str, arrays: Mapping[str, np.ndarra
     seen = [compare(a, b, ()) for _, a, b in done.outputs()]
     poisoned = any(c.undefined_a.any() or c.undefined_b.any() for c in seen)
     return Tested(done, seen, undefined.influence(done, judge.runner, label) if poisoned else {})
+
+
+def _below_zero(judge: Judge, done: PairRun) -> None:
+    """A root of what rounding makes negative where terms cancel: a NaN in some order, whatever this run gave."""
+    sides = [any(overflowed.below(outcome.outputs[name]) for name in outcome.outputs) for outcome in (done.a, done.b)]
+    for number, (side, program) in enumerate((("A", done.pair.a), ("B", done.pair.b))):
+        if not sides[number]:
+            continue
+        hazards = Hazards()
+        found = [Depends(marks=False), judge.error(done.pair), hazards]
+        judge.runner.one(program, found, done.inputs, side=number)
+        said = (
+            f"{side} takes a root or a logarithm of a difference that rounding may make negative where values are equal"
+        )
+        severity = "note" if all(sides) else "warning"
+        judge.find(Finding("rounds-below-zero", said, next(iter(hazards.below), None), severity))
 
 
 def _undefined(judge: Judge, moved: Mapping[int, Mapping[str, Failure]]) -> None:

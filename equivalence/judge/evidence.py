@@ -17,6 +17,7 @@ from equivalence.judge.runs import PairRun
 from lowering.ir.types import dtype
 
 WORDS = ("exact", "reassociated")
+JUMP = 0.25  # of an output's largest value: what no chain of roundings comes to, but a decision that one turns
 
 
 @dataclass(slots=True)
@@ -50,6 +51,7 @@ class Evidence:
     measured: dict[str, float] = field(default_factory=dict)  # by side: distance from the real result, over the scale
     unsure: dict[str, int] = field(default_factory=dict)  # by side: lanes of integers that rounding may move
     lanes: int = 0  # looked at for that
+    turns: dict[str, int] = field(default_factory=dict)  # by side: runs whose control rounding may turn on it alone
     freedoms_a: int = 0
     freedoms_b: int = 0
     undefined_a: bool = False
@@ -79,8 +81,7 @@ class Evidence:
         self.freedoms_a |= a.freedoms
         self.freedoms_b |= b.freedoms
         self.add_test(run, label, comparison)
-        if not a.dtype.is_float:
-            self.count_unsure(comparison)
+        self.count_unsure(comparison)
         return comparison
 
     def add_uncontracted(self, run: PairRun, a: Lanes, b: Lanes, clash: bool) -> None:
@@ -103,12 +104,24 @@ class Evidence:
                 self.fail(run, label, comparison, weight, kind)
 
     def count_unsure(self, comparison: Comparison) -> None:
-        """Lanes of an output of integers or truth values that rounding may move, on either side."""
-        for side, bound, poison in (
-            ("A", comparison.bound_a, comparison.undefined_a), ("B", comparison.bound_b, comparison.undefined_b)
-        ):  # fmt: skip
-            self.unsure[side] = self.unsure.get(side, 0) + int(((bound > 0) & ~poison).sum())
+        """Lanes of an output that a decision may change, on either side, as far as its rounding goes.
+
+        Any bound moves an integer or a truth value; a float counts where it may be a good part of the largest away.
+        """
+        for side, data, bound, poison in (
+            ("A", comparison.a, comparison.bound_a, comparison.undefined_a),
+            ("B", comparison.b, comparison.bound_b, comparison.undefined_b),
+        ):
+            least = JUMP * scale_of(data) if self.of_floats else 0.0
+            moved = (bound > least) & ~poison & (np.isfinite(bound) | (not self.of_floats))
+            self.unsure[side] = self.unsure.get(side, 0) + int(moved.sum())
         self.lanes += comparison.a.size
+
+    def count_turns(self, run: PairRun) -> None:
+        """Whether rounding may take one side's control another way, and not the other's."""
+        doubts = {"A": bool(run.a.unsure_paths), "B": bool(run.b.unsure_paths)}
+        for side, other in (("A", "B"), ("B", "A")):
+            self.turns[side] = self.turns.get(side, 0) + (doubts[side] and not doubts[other])
 
     def fail(self, run: PairRun, label: str, comparison: Comparison, weight: np.ndarray, kind: str) -> None:
         """Notes the lane of the largest weight."""

@@ -75,6 +75,24 @@ def _equal_rows(x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return np.broadcast_to(x[..., :1], x.shape).copy() if x.ndim else x
 
 
+def _equal_columns(x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    return np.broadcast_to(x[:1], x.shape).copy() if x.ndim else x
+
+
+def _equal_planes(x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """One value in the last two axes: what an instance norm calls a row."""
+    return np.broadcast_to(x[..., :1, :1], x.shape).copy() if x.ndim > 1 else x
+
+
+def _throughout(x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    return np.full_like(x, rng.choice(x.reshape(-1)))
+
+
+def _balanced(x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """A mean far below the standard deviation: what is decided by the sign of a sum that a narrow format blurs."""
+    return x - x.mean() + x.std() * 2.0**-13
+
+
 def _zero(x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return np.zeros_like(x)
 
@@ -100,9 +118,17 @@ _GENERAL: dict[str, Maker] = {
     "zero": _zero,
 }
 #: Sets as random as the given values.
-USUAL = frozenset(["reordered", "positive", "negative", "small"])
+USUAL = frozenset(["reordered", "positive", "negative", "small", "balanced"])
+#: Sums whose terms cancel but for their rounding, where an extent is no power of two.
+EQUAL: dict[str, Maker] = {
+    "equal rows": _equal_rows,
+    "equal columns": _equal_columns,
+    "equal planes": _equal_planes,
+    "one value throughout": _throughout,
+    "alike": lambda x, rng: x,
+}
 #: Of tests only: where values tie whose residues differ, nothing is learned about real functions.
-SETS: dict[str, Maker] = {**_GENERAL, "equal rows": _equal_rows, "alike": lambda x, rng: x}
+SETS: dict[str, Maker] = {**_GENERAL, "balanced": _balanced, **EQUAL}
 
 
 def _ascending(axis: int) -> Maker:
@@ -256,11 +282,12 @@ def make(name: str, given: Mapping[str, np.ndarray], seed: int) -> Arrays:
 
 
 def alike(given: Mapping[str, np.ndarray]) -> Arrays:
-    """The values of the first of all float inputs of one shape and dtype in every one of them: distances of 0."""
+    """The rows of the first of all float inputs of one rank, row length and dtype in every one: distances of 0."""
     made, first = dict[str, np.ndarray](given), dict[tuple[object, ...], np.ndarray]()
     for key, x in given.items():
-        if is_float(x) and not key.startswith("weight:") and not _is_flag(x.astype(np.float64)):
-            made[key] = first.setdefault((x.shape, x.dtype), x)
+        if is_float(x) and x.size and not key.startswith("weight:") and not _is_flag(x.astype(np.float64)):
+            model = first.setdefault((x.ndim, x.shape[-1:], x.dtype), x)
+            made[key] = model if model.shape == x.shape else np.resize(model, x.shape)
     return made
 
 

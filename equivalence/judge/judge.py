@@ -38,6 +38,7 @@ from equivalence.judge.compare import paths_equal
 from equivalence.judge.evidence import WORDS, Evidence
 from equivalence.judge.given import Given, bounds, deep
 from equivalence.judge.levels import RealState, level
+from equivalence.judge.planes import plane
 from equivalence.judge.runs import Pair, PairRun
 from equivalence.judge.witness import witness
 from equivalence.verdicts import (
@@ -173,6 +174,8 @@ class Judge:
         self.findings += [self.bound_finding(*entry) for entry in self.bounds]
         programs = {"A": self.pairs[0].a, "B": self.pairs[0].b}
         self.findings += [found for e in self.evidence for found in sensitivity.unsure(e, programs)]
+        for found in (found for e in self.evidence for found in sensitivity.turned(e, programs)):
+            self.find(found)
         verdicts = [level(evidence, self.runner.freedoms, self.real) for evidence in self.evidence]
         report = Report(
             Verdict.merge(verdicts), [self.result(e, v) for e, v in zip(self.evidence, verdicts, strict=True)]
@@ -300,8 +303,6 @@ class Judge:
             self.assumptions["random numbers: both sides are called with their generators in the same state"] = None
 
     def given_bounds(self, evidence: Evidence, pair: Pair, a: Lanes, b: Lanes) -> None:
-        from equivalence.judge.compare import plane
-
         evidence.bound_a, evidence.bound_b = (float(np.max(plane(x, "bound"), initial=0.0)) for x in (a, b))
         for side, program, lanes in (("A", pair.a, a), ("B", pair.b, b)):
             for finding in sensitivity.findings(side, program, lanes, evidence.name, self.options.tolerance):

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from equivalence.evaluator.frame import DEADLINE
 from equivalence.judge import undefined
-from equivalence.judge.compare import plane
 from equivalence.judge.evidence import Evidence
 from equivalence.judge.inputs import is_float
+from equivalence.judge.planes import plane
 from equivalence.judge.runs import Pair, PairRun, Runner
 from equivalence.verdicts import Divergence, Level, Report
 from lowering.errors import IrverifyError, Span

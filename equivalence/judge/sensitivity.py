@@ -11,8 +11,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from equivalence.evaluator import Lanes
-from equivalence.judge.compare import blocks, plane, value
+from equivalence.judge.compare import blocks
 from equivalence.judge.evidence import Evidence, scale_of
+from equivalence.judge.planes import plane, value
 from equivalence.verdicts import Finding
 from lowering.errors import Span
 from lowering.ir.program import Program
@@ -78,12 +79,26 @@ def unsure(evidence: Evidence, programs: Mapping[str, Program]) -> list[Finding]
     for side, other in (("A", "B"), ("B", "A")):
         mine, theirs = (evidence.unsure.get(s, 0) / max(evidence.lanes, 1) for s in (side, other))
         narrow = narrow_site(programs[side], evidence.dtype)
+        if narrow is None and evidence.of_floats:
+            continue
         most = MOST_UNSURE if narrow is not None else MOST_PLAIN
         if evidence.unsure.get(side, 0) < LEAST or mine <= max(most, TIMES * theirs):
             continue
         said = f"rounding may move {mine:.1%} of {side}'s {evidence.name}, and {theirs:.1%} of {other}'s"
         what, span = narrow or ("a cancellation, or large values", None)
         found.append(Finding("precision-lost", f"{said}: {what}", span, "error"))
+    return found
+
+
+def turned(evidence: Evidence, programs: Mapping[str, Program]) -> list[Finding]:
+    """Branches, trip counts and addresses made of floats: a side that decides in a narrow format decides otherwise."""
+    found = []
+    for side, other in (("A", "B"), ("B", "A")):
+        narrow = narrow_site(programs[side], evidence.dtype)
+        if narrow is None or evidence.turns.get(side, 0) <= evidence.turns.get(other, 0):
+            continue
+        said = f"rounding may take {side} another way in {evidence.turns[side]} tests in which {other} is sure"
+        found.append(Finding("precision-lost", f"{said}: {narrow[0]}", narrow[1], "error"))
     return found
 
 

@@ -16,9 +16,10 @@ from equivalence.evaluator.frame import OutOfTime
 from equivalence.interpretations.depends import Depends
 from equivalence.interpretations.error import Error
 from equivalence.judge import ranges
-from equivalence.judge.compare import plane, same_kind, value
+from equivalence.judge.compare import same_kind
 from equivalence.judge.differential import MOST_ELEMENTS
 from equivalence.judge.inputs import dtype_of, is_float
+from equivalence.judge.planes import plane, value
 from equivalence.judge.runs import Pair, Runner
 from equivalence.judge.tally import Tally
 from equivalence.numerics.formats import format_of

@@ -9,10 +9,11 @@ import numpy as np
 
 from equivalence.interpretations.depends import Depends
 from equivalence.interpretations.error import Error
+from equivalence.interpretations.hazards import Hazards
 from equivalence.interpretations.tie_error import NO_KEYS, TieError
 from equivalence.interpretations.ties import Ties
-from equivalence.judge.compare import plane, value
 from equivalence.judge.inputs import dtype_of
+from equivalence.judge.planes import plane, value
 from equivalence.judge.runs import Inputs, Pair, PairRun, Runner
 from equivalence.numerics.formats import format_of
 from lowering.ir.program import Op, Program
@@ -23,7 +24,7 @@ COARSE = 64  # units in the last place of the largest value: a difference beyond
 
 def run(runner: Runner, pair: Pair, error: Error, inputs: Inputs) -> PairRun:
     """Values and bounds on ``inputs``; ties are looked into only where a decision may explain a difference."""
-    plain = runner.run(pair, [Depends(marks=False), error], inputs)
+    plain = runner.run(pair, [Depends(marks=False), error, Hazards()], inputs)
     if not plain.on_path or not doubtful(plain) or not (decides(pair.a) or decides(pair.b)):
         return plain
     words = Ties(SEED)
@@ -33,7 +34,7 @@ def run(runner: Runner, pair: Pair, error: Error, inputs: Inputs) -> PairRun:
         runner.one(program, [words, own], inputs, side=side)
         found.append(own.found())
     shared = np.intersect1d(*found) if all(keys.size for keys in found) else NO_KEYS
-    return runner.run(pair, [Depends(marks=False), words, TieError(error, words, shared)], inputs)
+    return runner.run(pair, [Depends(marks=False), words, TieError(error, words, shared), Hazards()], inputs)
 
 
 def doubtful(done: PairRun) -> bool:

@@ -19,8 +19,8 @@ from equivalence.interpretations.depends import Depends
 from equivalence.interpretations.enclosure import Enclosure, prepare
 from equivalence.interpretations.error_meaning import MeantError
 from equivalence.judge import inputs
-from equivalence.judge.compare import plane, value
 from equivalence.judge.evidence import Evidence, scale_of
+from equivalence.judge.planes import plane, value
 from equivalence.judge.runs import Pair, PairRun
 from equivalence.verdicts import Check
 from lowering.errors import IrverifyError, Span

@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from equivalence.interpretations.depends import Depends
-from equivalence.judge.compare import plane, value
 from equivalence.judge.evidence import Failure
+from equivalence.judge.planes import plane, value
 from equivalence.judge.runs import PairRun, Runner
 
 FILLS = (12345.678, -3.25)

@@ -17,9 +17,10 @@ _CLASSES = {
     "real": "Real",
     "error": "Error",
     "enclosure": "Enclosure",
+    "hazards": "Hazards",
 }
 #: One rule for every primitive; and one that answers "unknown" for what it has no rule for (test_enclosure.py).
-_WHOLESALE = {"depends", "enclosure"}
+_WHOLESALE = {"depends", "enclosure", "hazards"}
 _SEVERAL = ("reduce", "sort")
 #: Moved by the evaluator's structure and memory handlers before an interpretation sees them.
 _NEVER_ASKED = frozenset(name for name in RECORDS if name in HANDLERS) - {"reduce", "scan", "dot", "sort"}

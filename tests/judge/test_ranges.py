@@ -62,11 +62,11 @@ def test_a_mask_has_an_empty_row_and_a_full_one() -> None:
 
 
 def test_equal_rows_and_inputs_alike() -> None:
-    given = {"x": X, "y": X[::-1].copy(), "z": X[:2]}
+    given = {"x": X, "y": X[::-1].copy(), "z": -X[:2], "w": X[:2, :3]}
     rows = inputs.make("equal rows", given, 0)["x"]
     assert (rows == X[:, :1]).all()
     alike = inputs.make("alike", given, 0)
-    assert alike["y"] is X and alike["z"] is given["z"]
+    assert alike["y"] is X and (alike["z"] == X[:2]).all() and alike["w"] is given["w"]
 
 
 def clamped(high: float | None) -> Body:
