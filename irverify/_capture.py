@@ -101,6 +101,10 @@ class Adapter(Protocol):
         """Runs the function once and lowers what it did."""
         ...
 
+    def capture_gradients(self, function: Callable[..., Any], bound: Bound, layout: str) -> Captured:
+        """The same with incoming gradients that are 'expanded' or 'transposed'; asked only where there are strides."""
+        ...
+
 
 def load_adapter(path: str, options: CaptureOptions) -> Adapter:
     """The adapter written 'module:Class'."""

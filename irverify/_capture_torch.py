@@ -130,9 +130,11 @@ class TorchAdapter:
             self._other_configurations(captured, function, bound, trace.configurations)
         return captured
 
-    def _trace(
-        self, function: Callable[..., Any], bound: Bound, config: int | None, call_again: bool = False
-    ) -> HostTrace:
+    def capture_gradients(self, function: Callable[..., Any], bound: Bound, layout: str) -> Captured:
+        config = int(self.options.config) if self.options.config.isdecimal() else None
+        return captured_trace(self._trace(function, bound, config, cotangents=layout))
+
+    def _trace(self, function: Callable[..., Any], bound: Bound, config: int | None, **options: Any) -> HostTrace:
         arguments: Any = self._real(bound.args)
         if bound.kwargs:
             arguments = dict(zip(bound.names, [*arguments, *self._real(tuple(bound.kwargs.values()))]))
@@ -140,7 +142,7 @@ class TorchAdapter:
 
         trace = self.session_.capture(
             function, arguments, backward=self.options.backward, read_back=read_back, autotune_config=config,
-            call_again=call_again,
+            **options,
         )  # fmt: skip
         self._share_names(trace)
         return trace

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from equivalence.verdicts import Check, Finding, Level, Report, ShapeResult, Subject, Verdict, Witness
-from irverify import __version__, configurations, repeated, sandbox
+from irverify import __version__, configurations, cotangents, repeated, sandbox
 from irverify.collect import Collected, collect
 from irverify.early import Early
 from irverify.exchange import POLL_SECONDS, Exchange
@@ -97,6 +97,9 @@ def _run(prepared: Prepared, options: CompareOptions, exchange: Exchange, progre
     report.findings += configurations.findings(exchange, files, _briefly(options))
     report.timings["configurations"] = time.monotonic() - judged_at
     report.findings += repeated.findings(exchange, files, _briefly(options))
+    found, check = cotangents.examine(exchange, files, _briefly(options))
+    report.findings += found
+    report.checks += [check] if check is not None else []
     report.subjects = _subjects(prepared, collected)
     return report
 

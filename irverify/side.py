@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from irverify import layouts, leading, loading, shapes
+from irverify import cotangents, layouts, leading, loading, shapes
 from irverify._capture import Adapter, Captured, CaptureOptions, load_adapter
 from irverify.exchange import Exchange
 from irverify.failures import describe
@@ -206,6 +206,7 @@ class SideRun:
         base = self.exchange.read("layouts")["base"] if self.exchange.has("layouts") else None
         if base not in self.costs or not self.adapter.has_strides:
             return
+        self._lay_out_gradients(base)
         if self.costs[base][1] > MOST_SECONDS:
             why = f"capturing {Path(self.job.path).name} takes more than {MOST_SECONDS:g} s"
             self.exchange.publish(f"{self.job.side}.{NO_LAYOUTS}", {"why": why})
@@ -219,17 +220,34 @@ class SideRun:
             except Exception as error:
                 self._publish_failure(f"l{number}", label, error)
 
+    def _lay_out_gradients(self, base: int) -> None:
+        """The same for the gradients that enter a backward pass, under --backward; these are two captures at most."""
+        if not self.job.backward or self.costs[base][1] > MOST_SECONDS * 5:
+            return
+        variant = self.exchange.read(f"v{base}")
+        for label in cotangents.layouts(self.exchange.read(f"{self.job.side}.v{base}")["inputs"]):
+            try:
+                self._publish(f"g.{label}", label, self._capture(variant, base, label))
+            except InternalError:
+                raise
+            except Exception as error:
+                self._publish_failure(f"g.{label}", label, error)
+
     def _own_init(self) -> Any:
         """get_init_inputs() of this file, as data, when it is the file that has it."""
         if self.job.init_from != self.job.side:
             return None
         return self.adapter.data_of(self.adapter.call_under_seed(self.module.get_init_inputs), "get_init_inputs()")
 
-    def _capture(self, variant: dict[str, Any], index: int) -> Captured:
+    def _capture(self, variant: dict[str, Any], index: int, gradients: str = "") -> Captured:
         leading.set_sizes(self.module, variant["sizes"])
         function, notes = self._function(variant["init"], index)
         bound = loading.bind(function, variant["arguments"], f"{Path(self.job.path).name}:{self.job.entry}")
-        captured = self.adapter.capture(function, bound)
+        captured = (
+            self.adapter.capture_gradients(function, bound, gradients)
+            if gradients
+            else self.adapter.capture(function, bound)
+        )
         self._check_coverage(captured.notes, index)
         captured.notes = [*bound.notes, *notes, *captured.notes]
         return captured

@@ -83,6 +83,20 @@ ENTRIES = (
         counts such a layout as different, --layouts ignore does not try any.""",
     ),
     Entry(
+        "cotangent-layout",
+        "a backward pass takes its incoming gradient to be contiguous",
+        """Under --backward each side is also run with incoming gradients that are expanded (one number with strides of
+        0) and transposed, and compared with itself on contiguous ones of the same values. One side gives another
+        gradient there. The exit code is 1; where both sides do, it is a warning.""",
+        """f(x).sum().backward() hands back an expanded gradient, and f(x).t() a transposed one: autograd makes them, no
+        caller sees them. A kernel that adds offsets to such a pointer reads other memory, without an error.""",
+        """
+        def backward(ctx, g):
+            kernel[grid](x, g, dx, x.numel())              # and in the kernel: tl.load(g + offs)
+        """,
+        """Begin backward() with g = g.contiguous(), or pass all strides of g on. --layouts ignore does not try any.""",
+    ),
+    Entry(
         "specialised-layout",
         "a side does not take arguments that are views, or both assume a layout",
         """With such arguments a side raises (an assertion, view() of a tensor that is not contiguous), or neither side
@@ -167,6 +181,59 @@ ENTRIES = (
         self.mean = self.mean * 0.9 + x.mean(0) * 0.1     # a plain attribute; the port leaves it out
         """,
         """Keep the state in a registered buffer, or pass it in and return it, on both sides: then it is compared.""",
+    ),
+    Entry(
+        "parallel-revisit",
+        "steps of a Pallas grid that run at once share memory",
+        """Along an axis of the grid whose steps have no order, two steps use one output block or one scratch buffer:
+        one reads what the other leaves there, or they write different values. Stands among the assumptions; the pair
+        is undecided, as with any `race`. The verdict of other kernels speaks of the grid in order.""",
+        """jax's interpreter runs the grid in order. A TPU with two cores splits axes that dimension_semantics calls
+        parallel, and each core has its own scratch and windows; a GPU runs all program instances at once, except along
+        axes that Mosaic GPU is told are sequential.""",
+        """
+        o_ref[...] += x_ref[...] @ y_ref[...]     # dimension_semantics=("parallel", "parallel", "parallel")
+        """,
+        """Declare the axis of the reduction "arbitrary" (TPU) or "sequential" (Mosaic GPU), or loop inside the
+        kernel.""",
+    ),
+    Entry(
+        "revisited-block",
+        "a Pallas kernel expects to find an output block again after others",
+        """A step reads an output block that an earlier step wrote, and in between the output had another block. Stands
+        among the assumptions; what is read there is undefined, so the pair is different where it reaches an output of
+        one side alone. On a GPU the same kernel races.""",
+        """A TPU writes an output block back when the next step has another one, and does not fetch it again. jax's
+        interpreter does.""",
+        """
+        grid=(k // BK, m // BM), out_specs=BlockSpec((BM, n), lambda k, i: (i, 0))     # and o_ref[...] += ...
+        """,
+        """Make the axis of the reduction the last one, so that steps with one block follow one another.""",
+    ),
+    Entry(
+        "aliased-overlap",
+        "a Pallas kernel overwrites an input that another of its steps reads",
+        """With input_output_aliases an output is an input's memory, and a step writes a part of it that another step
+        reads as input, later or at once. Stands among the assumptions; the pair is undecided, as with any
+        `race`.""",
+        """jax's interpreter keeps the input as it was. On a device whether a step sees the old values depends on when
+        its block was fetched.""",
+        """
+        in_specs=[BlockSpec((8, n), lambda i: (i - 1, 0))], out_specs=BlockSpec((8, n), lambda i: (i, 0))
+        """,
+        """Read and write the same block in each step, or do without the alias.""",
+    ),
+    Entry(
+        "grid-order",
+        "a Pallas kernel that names no device is right only where the grid runs in order",
+        """Steps share an output block, which is a sum on a TPU and a race on a GPU. The call does not say for which
+        it is meant, so this is a note among the assumptions and the verdict speaks of the grid in order.""",
+        """A TPU runs the grid in order unless an axis is declared parallel; a GPU runs all program instances at
+        once.""",
+        """
+        o_ref[...] += x_ref[...]                  # pallas_call(..., interpret=True), and nothing else said
+        """,
+        """Say what it is for: compiler_params, or --target tpu_v5e.""",
     ),
     Entry(
         "output-mismatch",

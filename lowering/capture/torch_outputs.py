@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -21,6 +21,11 @@ from lowering.capture.torch_tensor import VirtualTensor
 from lowering.capture.trace import AtenCall, Launch, PointerArg
 from lowering.errors import Unsupported
 
+#: Layouts of the gradients that enter a backward pass: sum() makes expanded ones, a matrix product transposed ones.
+CotangentLayout = Literal["dense", "expanded", "transposed"]
+DENSE: CotangentLayout = "dense"
+EXPANDED: CotangentLayout = "expanded"
+TRANSPOSED: CotangentLayout = "transposed"
 _NUMBERS = (torch.Tensor, bool, int, float, complex, np.ndarray, np.generic)
 #: Results that are no numbers: they are not compared, and a note says so.
 _WORDS = (str, bytes, torch.dtype, torch.device, torch.memory_format, torch.layout, enum.Enum)
@@ -86,14 +91,18 @@ def note_alias(recorder: Recorder, name: str, tensor: torch.Tensor) -> None:
 
 
 def enter_gradients(
-    recorder: Recorder, placer: InputPlacer, outputs: dict[str, torch.Tensor], run: Callable[..., Any]
+    recorder: Recorder,
+    placer: InputPlacer,
+    outputs: dict[str, torch.Tensor],
+    run: Callable[..., Any],
+    layout: CotangentLayout = DENSE,
 ) -> None:
     """Runs the backward pass with a random cotangent per differentiable output, and enters 'grad:NAME' outputs."""
     chosen = {name: tensor for name, tensor in outputs.items() if tensor.requires_grad}
     if not chosen:
         recorder.note("no output is differentiable: there is no backward pass")
         return
-    cotangents = [_cotangent(placer, name, tensor) for name, tensor in chosen.items()]
+    cotangents = [_cotangent(placer, name, tensor, layout) for name, tensor in chosen.items()]
     run(torch.autograd.backward, list(chosen.values()), cotangents)
     for name, leaf in placer.leaves.items():
         if leaf.grad is None:
@@ -102,11 +111,18 @@ def enter_gradients(
             recorder.trace.outputs.append((f"grad:{name}", recorder.ref(_inner(leaf.grad))))
 
 
-def _cotangent(placer: InputPlacer, name: str, output: torch.Tensor) -> VirtualTensor:
+def _cotangent(placer: InputPlacer, name: str, output: torch.Tensor, layout: CotangentLayout) -> VirtualTensor:
+    """What enters the backward pass: dense, one number for all elements, or with the last two axes swapped."""
+    shape = output.shape if layout != EXPANDED else ()
     with unobserved():
         generator = torch.Generator().manual_seed(len(placer.recorder.trace.inputs))
-        values = torch.randn(output.shape, generator=generator).to(output.dtype)
+        values = torch.randn(shape, generator=generator).to(output.dtype)
+        if layout == TRANSPOSED and values.dim() > 1:
+            values = values.mT.contiguous().mT
     cotangent = placer.tensor(f"cotangent:{name}", values, requires_grad=False)
+    if layout == EXPANDED:
+        with unobserved():
+            cotangent = VirtualTensor(cotangent.inner.expand(output.shape))
     cotangent.claim = output.device
     return cotangent
 

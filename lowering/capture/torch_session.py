@@ -22,7 +22,13 @@ from lowering.capture.stream_races import races
 from lowering.capture.torch_dispatch import Dispatcher, MixedDevices
 from lowering.capture.torch_functions import FunctionMode
 from lowering.capture.torch_inputs import InputPlacer, modules_of, named_arguments
-from lowering.capture.torch_outputs import enter_gradients, enter_outputs, enter_written_inputs
+from lowering.capture.torch_outputs import (
+    DENSE,
+    CotangentLayout,
+    enter_gradients,
+    enter_outputs,
+    enter_written_inputs,
+)
 from lowering.capture.torch_precision import ieee_convolutions
 from lowering.capture.torch_second import SecondCall, Watch, copied
 from lowering.capture.torch_tensor import CPU, CUDA, VirtualTensor
@@ -88,13 +94,14 @@ class TorchSession:
         read_back: ReadBack | None = None,
         autotune_config: int | None = None,
         call_again: bool = False,
+        cotangents: CotangentLayout = DENSE,
     ) -> HostTrace:
         """Runs ``fn`` once; if it mixes in CPU tensors of its own, again with inputs that stay on the CPU.
 
         ``call_again``: a second call follows where the first has left state behind; ``second`` is what came of it.
         """
         self.second = None
-        options = (backward, read_back, autotune_config, call_again)
+        options = (backward, read_back, autotune_config, call_again, cotangents)
         try:
             return self._capture(fn, args, CUDA, *options)
         except MixedDevices as mixed:
@@ -105,7 +112,7 @@ class TorchSession:
 
     def _capture(
         self, fn: Any, args: Any, claim: torch.device, backward: bool, read_back: ReadBack | None, config: int | None,
-        call_again: bool,
+        call_again: bool, cotangents: CotangentLayout,
     ) -> HostTrace:  # fmt: skip
         stale = frozenset(storage._cdata for storage in self._stale)
         self.dispatcher.clocks.begin()
@@ -129,7 +136,7 @@ class TorchSession:
                 result = run_captured(call, values)
                 outputs = enter_outputs(recorder, result)
                 if backward:
-                    enter_gradients(recorder, placer, outputs, run_captured)
+                    enter_gradients(recorder, placer, outputs, run_captured, cotangents)
             enter_written_inputs(recorder, placer)
             recorder.trace.races = races(recorder.trace, recorder.order, recorder.clocks.tick())
             recorder.trace.host_draws += [*used, *self.dispatcher.streams.asked]
