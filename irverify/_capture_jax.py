@@ -84,7 +84,12 @@ class JaxAdapter:
 
         args, kwargs = list(self._real(bound.args)), self._real(bound.kwargs)
         trace = capture_jax(
-            function, args, kwargs=kwargs, names=bound.names[: len(args)], backward=self.options.backward
+            function,
+            args,
+            kwargs=kwargs,
+            names=bound.names[: len(args)],
+            backward=self.options.backward,
+            device=self.options.target,
         )
         return captured_trace(trace, dict(zip(bound.names, [*args, *kwargs.values()])))
 
@@ -95,6 +100,7 @@ def _is_array(value: Any) -> bool:
 
 def captured_trace(trace: JaxTrace, arguments: dict[str, Any]) -> Captured:
     """A trace as KIR, with the values of its inputs."""
+    from lowering.capture.jax_races import enter_races
     from lowering.frontends.stablehlo import lower_module
     from lowering.ir.printer import print_program
 
@@ -106,6 +112,7 @@ def captured_trace(trace: JaxTrace, arguments: dict[str, Any]) -> Captured:
         key=trace.key,
         notes=trace.notes,
     )
+    enter_races(program, trace.findings)
     values = dict(_leaves(arguments))
     return Captured(
         kir=print_program(program),

@@ -1,7 +1,8 @@
 """Blocks that a BlockSpec's index_map places outside their array, which jax's interpreter silently shifts inside.
 
-Gives ``guarded_blocks``.  Within it such a block reads as undefined and its writes are dropped.  Blocks that provably
-lie inside for every grid point (nearly all) lower exactly as jax lowers them.
+Gives ``guarded_blocks``.  Within it such a block reads as undefined and its writes are dropped; so reads an output
+block that the kernel returns to and expects to be fetched again (jax_order).  Blocks that provably lie inside for
+every grid point (nearly all) lower exactly as jax lowers them.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from unittest import mock
 
 import numpy as np
 
+from lowering.capture.jax_order import lost_steps
+
 _GUARDED = (
     "a block that an index_map may place outside its array is undefined to read and dropped when written "
     "(jax's interpreter would shift it inside)"
@@ -23,9 +26,11 @@ _POINTS = 1 << 20
 
 
 class Starts(tuple[Any, ...]):
-    """Start indices of a block; ``inside`` when they fit at every grid point."""
+    """Start indices of a block; ``inside`` when they fit at every grid point; ``lost``: whether another block had its
+    window since it was written (None: nowhere)."""
 
     inside = False
+    lost: Any = None
 
 
 @contextmanager
@@ -35,34 +40,43 @@ def guarded_blocks(interpreter: Any, core: Any, primitives: Any, notes: list[str
     Yields the grids of the kernels being lowered, outermost first.
     """
     grids: list[tuple[Any, ...]] = []
+    lost: dict[int, np.ndarray] = {}  # by block mapping of the kernels being lowered: the steps
     with ExitStack() as patches:
         swap = patches.enter_context
-        swap(mock.patch.object(interpreter, "pallas_call_hlo_interpret", _tracking(interpreter, grids)))
-        swap(mock.patch.object(core.BlockMapping, "compute_start_indices_interpret", _judging(core, grids)))
+        swap(mock.patch.object(interpreter, "pallas_call_hlo_interpret", _tracking(interpreter, grids, lost)))
+        swap(mock.patch.object(core.BlockMapping, "compute_start_indices_interpret", _judging(core, grids, lost)))
         swap(mock.patch.object(interpreter, "_dynamic_slice", _reading(interpreter, primitives, notes)))
         swap(mock.patch.object(interpreter, "_dynamic_update_slice", _writing(interpreter)))
         yield grids
 
 
-def _tracking(interpreter: Any, grids: list[tuple[Any, ...]]) -> Callable[..., Any]:
+def _tracking(interpreter: Any, grids: list[tuple[Any, ...]], lost: dict[int, np.ndarray]) -> Callable[..., Any]:
     original = interpreter.pallas_call_hlo_interpret
 
     def pallas_call_hlo_interpret(*args: Any, grid_mapping: Any, **params: Any) -> Any:
         grids.append(tuple(grid_mapping.grid))
+        outputs = list(grid_mapping.block_mappings_output)
+        lost.update((id(outputs[n]), at) for n, at in lost_steps(grid_mapping=grid_mapping, **params).items())
         try:
             return original(*args, grid_mapping=grid_mapping, **params)
         finally:
             grids.pop()
+            for output in outputs:
+                lost.pop(id(output), None)
 
     return pallas_call_hlo_interpret
 
 
-def _judging(core: Any, grids: list[tuple[Any, ...]]) -> Callable[..., Any]:
+def _judging(core: Any, grids: list[tuple[Any, ...]], lost: dict[int, np.ndarray]) -> Callable[..., Any]:
     original = core.BlockMapping.compute_start_indices_interpret
 
     def compute_start_indices_interpret(mapping: Any, loop_idx: Any, *args: Any) -> Starts:
+        import jax.numpy as jnp
+
         starts = Starts(original(mapping, loop_idx, *args))
         starts.inside = not args and _fits(core, mapping, grids[-1])
+        if id(mapping) in lost:
+            starts.lost = jnp.asarray(lost[id(mapping)].reshape(grids[-1]))[tuple(loop_idx)]
         return starts
 
     return compute_start_indices_interpret
@@ -123,6 +137,8 @@ def _reading(interpreter: Any, primitives: Any, notes: list[str]) -> Callable[..
         import jax.numpy as jnp
 
         block = original(starts, block_shape, value, is_squeeze)
+        if getattr(starts, "lost", None) is not None:
+            block = jnp.where(starts.lost, primitives.uninitialized_value(block.shape, block.dtype), block)
         if getattr(starts, "inside", False):
             return block
         if _GUARDED not in notes:

@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from lowering.capture.jax_grid import ANY, TPU
+from lowering.capture.jax_order import device_findings
 from lowering.capture.jax_pallas import instrumented_pallas
 from lowering.capture.jax_trace import ArraySpec, JaxTrace
 from lowering.capture.output_names import output_name
@@ -27,12 +29,13 @@ def capture_jax(
     kwargs: dict[str, Any] | None = None,
     names: Sequence[str] | None = None,
     backward: bool = False,
+    device: str = "",
 ) -> JaxTrace:
     """Traces ``fn(*args, **kwargs)``.
 
     Arrays (numpy; bf16 and fp8 as ml_dtypes), also inside lists, tuples and dicts, are inputs; everything else is
     passed as it is.  ``backward`` traces the vector-Jacobian product instead: inputs 'cotangent:out0'..., outputs
-    'grad:NAME' of every float input.
+    'grad:NAME' of every float input.  A ``device`` 'tpu_...' is that of Pallas kernels that name none.
     """
     jax = _jax()
     flat = _Arguments(fn, list(args), dict(kwargs or {}), names)
@@ -40,8 +43,12 @@ def capture_jax(
     with instrumented_pallas(notes):
         host = flat.host(fn)
         inputs, target, outputs = _forward(flat, host) if not backward else _backward(flat, host)
-        lowered = _lower(jax, target, inputs, notes)
-    return _trace(jax, lowered, inputs, outputs, notes)
+        traced = jax.jit(target, keep_unused=True).trace(*(a for _, a in inputs))
+        lowered = _lower(traced, notes)
+    trace = _trace(jax, lowered, inputs, outputs, notes)
+    trace.findings = device_findings(traced.jaxpr, TPU if device.startswith("tpu") else ANY)
+    trace.notes += [str(finding) for finding in trace.findings]
+    return trace
 
 
 def _jax() -> Any:
@@ -168,8 +175,7 @@ def _cotangents(shapes: list[Any], given: list[Any]) -> list[Any]:
     return [given.pop(0) if _is_float(s.dtype) else np.zeros(s.shape, jax.dtypes.float0) for s in shapes]
 
 
-def _lower(jax: Any, target: Callable[..., Any], inputs: Named, notes: list[str]) -> Any:
-    traced = jax.jit(target, keep_unused=True).trace(*(a for _, a in inputs))
+def _lower(traced: Any, notes: list[str]) -> Any:
     try:
         return traced.lower(lowering_platforms=("cpu",))
     except NotImplementedError as error:
