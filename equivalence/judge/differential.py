@@ -18,6 +18,7 @@ from equivalence.interpretations.real import constants_of
 from equivalence.judge import guards, inputs, magnitudes, overflowed, ranges, ties, undefined
 from equivalence.judge.compare import Comparison, compare
 from equivalence.judge.evidence import Failure
+from equivalence.judge.planes import value
 from equivalence.judge.runs import Pair, PairRun
 from equivalence.judge.tally import Tally
 from equivalence.verdicts import Check, Finding
@@ -136,9 +137,7 @@ def _outside(
         yield inputs.NEAR, ranges.within(arrays, pair.inputs, declared)
     yield from ranges.integers(pair.inputs, declared, _whole(pair), seed)
     yield from ranges.empty_rows(pair.inputs, seed)
-    beyond = inputs.outside(pair.inputs, seed, frozenset(declared))
-    if beyond is not None:
-        yield inputs.OUTSIDE, beyond
+    yield from inputs.outside(pair.inputs, seed, frozenset(declared))
 
 
 def _compared(
@@ -148,6 +147,8 @@ def _compared(
     test = tally.attempt(lambda: _tested(judge, pair, label, arrays))
     if test is None or (label in ranges.INTEGERS and test.moved):  # a smaller table has no place for such an index
         return None
+    if label in inputs.BEYOND:
+        one_sided = _finite(test.run)
     for evidence, seen in zip(judge.evidence, test.seen, strict=True):
         evidence.add_test(test.run, label, seen, one_sided)
         if label in inputs.USUAL:
@@ -157,6 +158,11 @@ def _compared(
         _below_zero(judge, test.run)
     _undefined(judge, test.moved)
     return test.run
+
+
+def _finite(done: PairRun) -> bool:
+    """Whether A's outputs are numbers throughout: then the inputs are in its domain."""
+    return all(np.isfinite(value(a).astype(np.float64)).all() for _, a, _ in done.outputs() if a.dtype.is_float)
 
 
 def _tested(judge: Judge, pair: Pair, label: str, arrays: Mapping[str, np.ndarray]) -> Tested:

@@ -113,6 +113,8 @@ _GENERAL: dict[str, Maker] = {
     "rows of very different size": _thin_rows,
     "zeros and ones": _zero_one,
     "mean far from zero": _shifted,
+    "mean far below zero": lambda x, rng: x - 1000,
+    "far below zero": lambda x, rng: -np.abs(x) * 100,
     "cancelling neighbours": _cancelling,
     "all equal": _equal,
     "zero": _zero,
@@ -150,7 +152,10 @@ STEERING: dict[str, Maker] = {
 _EVERY = {**STEERING, **SETS}
 
 
-OUTSIDE = "outside the given range"
+OUTSIDE, FAR_OUTSIDE = "outside the given range", "far outside the given range"
+HEAVY = "weights a hundred times as large"
+#: Sets that leave the given values' domain: a side that becomes NaN or infinite counts where A is finite throughout.
+BEYOND = frozenset({OUTSIDE, FAR_OUTSIDE, HEAVY})
 NEAR = "near the constants"
 MOST_CONSTANTS = 48
 SMALL, MOST_TURNS = 1 << 12, 14
@@ -160,14 +165,27 @@ LARGEST = 1e30  # beyond this a constant is a mask, not a threshold
 FEW = 2  # distinct values up to which an input is a mask or a flag: it stays as given
 
 
-def outside(given: Mapping[str, np.ndarray], seed: int, declared: frozenset[str] = frozenset()) -> Arrays | None:
-    """Signs and sizes that the given values do not have, where no range was declared; None when nothing changes.
+def outside(
+    given: Mapping[str, np.ndarray], seed: int, declared: frozenset[str] = frozenset()
+) -> Iterator[tuple[str, Arrays]]:
+    """Signs and sizes that the given values do not have, where no range was declared; nothing where none changes.
 
-    A generator's convenience (torch.rand) is no promise: without these a dropped relu would pass.
+    A generator's convenience (torch.rand) is no promise: without these a dropped relu or a missing shift by the
+    maximum would pass.  Weights only grow.
     """
-    rng = np.random.default_rng([seed, *OUTSIDE.encode()])
-    made = {name: x if name in declared else _beyond(name, x, rng) for name, x in given.items()}
-    return made if any(made[name] is not given[name] for name in given) else None
+    for label, factor in ((OUTSIDE, 4.0), (FAR_OUTSIDE, 100.0)):
+        rng = np.random.default_rng([seed, *label.encode()])
+        made = {name: x if name in declared else _beyond(name, x, factor, rng) for name, x in given.items()}
+        if any(made[name] is not given[name] for name in given):
+            yield label, made
+    weights = {name: _grown(x) for name, x in given.items() if name.startswith("weight:") and is_float(x) and x.size}
+    if weights:
+        yield HEAVY, {**given, **weights}
+
+
+def _grown(x: np.ndarray) -> np.ndarray:
+    with np.errstate(all="ignore"):
+        return (x.astype(np.float64) * 100).astype(x.dtype)
 
 
 def near(given: Mapping[str, np.ndarray], constants: Sequence[float], seed: int) -> Iterator[Arrays]:
@@ -239,13 +257,14 @@ def _drawn(x: np.ndarray, pool: np.ndarray, places: np.ndarray, rng: np.random.G
     return np.where(np.isfinite(moved.astype(np.float64)), moved, x.reshape(-1)).reshape(x.shape)
 
 
-def _beyond(name: str, x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _beyond(name: str, x: np.ndarray, factor: float, rng: np.random.Generator) -> np.ndarray:
     if not is_float(x) or not x.size or name.startswith("weight:"):
         return x
     values = x.astype(np.float64)
     if (values.min() < 0 < values.max()) or _is_flag(values):
         return x
-    return (values * rng.choice([-4.0, 4.0], x.shape)).astype(x.dtype)
+    with np.errstate(all="ignore"):
+        return (values * rng.choice([-factor, factor], x.shape)).astype(x.dtype)
 
 
 def _is_flag(values: np.ndarray) -> bool:

@@ -55,6 +55,7 @@ from lowering.errors import InternalError, Unsupported
 from lowering.ir.program import Program
 
 SHRINK_SECONDS = 2.0
+OUTSIDE = "out-of-bounds"
 LOST = {"exact": Level.BITWISE.value, "reassociated": Level.REASSOCIATED.value}
 RANDOM = "random-stream"  # the evaluator's word for a draw; a finding only where streams differ
 
@@ -274,7 +275,7 @@ class Judge:
                 self.given_bounds(evidence, pair, a, b)
         if any(poisoned):
             self.undefined(run, label, poisoned)
-        self.notice(run)
+        self.notice(run, given=number == 0)
         self.random_draws(pair, run)
         for hashed in hashes:
             self.assumptions.update(dict.fromkeys(sorted(hashed.assumed)))
@@ -330,13 +331,17 @@ class Judge:
                 said = f"an undefined lane may reach {evidence.name}, but only as a NaN or an infinity would"
                 self.find(Finding("undefined-read", said))
 
-    def notice(self, run: PairRun) -> None:
-        """Events of the evaluator as findings and assumptions."""
+    def notice(self, run: PairRun, given: bool) -> None:
+        """Events of the evaluator as findings; a read outside a buffer that one side makes at ``given`` shapes is its
+        error, even where what it reads moves no output."""
+        outside = [{event.code for event in outcome.events} & {OUTSIDE} for outcome in (run.a, run.b)]
         for side, outcome in (("A", run.a), ("B", run.b)):
             for event in outcome.events:
                 if event.code == RANDOM:
                     continue
-                finding = Finding(event.code, f"{side}: {event.what}", event.span, event.severity)
+                alone = given and event.code == OUTSIDE and outside[0] != outside[1]
+                severity = "error" if alone else event.severity
+                finding = Finding(event.code, f"{side}: {event.what}", event.span, severity)
                 self.find(finding)
 
     def find(self, finding: Finding) -> None:
