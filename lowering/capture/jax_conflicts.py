@@ -12,7 +12,8 @@ Takes a Grid and its Operands; gives DeviceFindings.  jax docs, pallas/tpu/detai
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -41,17 +42,18 @@ class Operand:
 def shared(grid: Grid, output: Operand, is_used: bool) -> Iterator[DeviceFinding]:
     """An output block that steps without an order read and write, or write differently.
 
-    On a TPU such steps share no window: a step finds what the last one on its own core left there.
+    On a TPU such steps share no window: a step finds what the last one on its own core left there, and its core writes
+    back the whole block.
     """
     if grid.device == TPU:
         held = list(carried(grid, output))
         yield from held
-        reads, writes = [], output.writes if is_used and not held else []
+        reads, writes = [], _whole(output) if is_used and not held else []
     else:
         reads, writes = output.reads[:_MOST], output.writes if is_used else []
     axes = grid.at_once if grid.device != ANY else frozenset(grid.program_axes)
     for access in [*reads, *writes[:_MOST]]:
-        for other in output.writes[:_MOST]:
+        for other in (writes or output.writes)[:_MOST]:
             axis = _clash(grid, axes, output, access, other)
             if axis is None or (access.writes and axis not in access.axes | other.axes):
                 continue
@@ -63,6 +65,16 @@ def shared(grid: Grid, output: Operand, is_used: bool) -> Iterator[DeviceFinding
                 more = "in order on a TPU, and a race on a GPU, which runs them at once"
                 yield DeviceFinding(ORDER, f"{what}: {more}", access.span, "note")
             return
+
+
+def _whole(output: Operand) -> list[Access]:
+    """The writes, each of the whole block where the block is copied."""
+    blocks = output.blocks
+    if blocks is None or not blocks.in_window:
+        return output.writes
+    start = np.asarray(0)
+    window = tuple((start, size) for size, squeezed in zip(blocks.shape, blocks.squeezed, strict=True) if not squeezed)
+    return [replace(write, window=window) for write in output.writes]
 
 
 def _clash(grid: Grid, axes: Axes, operand: Operand, access: Access, other: Access) -> int | None:
@@ -139,7 +151,14 @@ def _runs(blocks: Blocks) -> tuple[np.ndarray, np.ndarray]:
 
 
 def returned(grid: Grid, output: Operand) -> Iterator[DeviceFinding]:
-    """An output block that is read after other blocks had its window, before the step or its run wrote it."""
+    """An output block that is read after other blocks had its window, before the step or its run wrote it; or of which
+    that run writes a part, so that the rest is written back as it was not."""
+    found = next(_read_again(grid, output), None) or next(_written_in_part(grid, output), None)
+    if found is not None:
+        yield found
+
+
+def _read_again(grid: Grid, output: Operand) -> Iterator[DeviceFinding]:
     blocks = output.blocks
     if blocks is None or not blocks.in_window or not output.writes:
         return
@@ -154,7 +173,32 @@ def returned(grid: Grid, output: Operand) -> Iterator[DeviceFinding]:
                 what = f"step {point} reads the block of {output.name} that step {last} wrote"
                 more = "other blocks had its window since, and a TPU does not fetch an output block again"
                 yield DeviceFinding(LOST, f"{what}: {more}", access.span, in_program=grid.is_whole)
-                return
+
+
+def _written_in_part(grid: Grid, output: Operand) -> Iterator[DeviceFinding]:
+    blocks = output.blocks
+    if blocks is None or not blocks.in_window or not output.writes:
+        return
+    ends = _runs(blocks)[1]
+    for begin in np.flatnonzero(not_fetched(output)):
+        run = slice(begin, ends[begin] + 1)
+        writes = [write for write in output.writes if write.at[run].any()]
+        covered = sum(_elements(write, run) for write in writes)
+        if writes and covered < prod(blocks.shape):
+            what = f"step {_point(grid, begin)} returns to a block of {output.name} and writes a part of it"
+            more = "other blocks had its window since, and a TPU does not fetch the rest of an output block again"
+            yield DeviceFinding(LOST, f"{what}: {more}", writes[0].span, in_program=grid.is_whole)
+
+
+def _elements(write: Access, run: slice) -> float:
+    """At most how many elements are written in the steps of a run; infinity where the places are not known."""
+    starts = [start for start, _ in write.window]
+    if any(start is None for start in starts):
+        return np.inf
+    count = len(write.at)
+    places = {tuple(np.broadcast_to(start, count)[run][step] for start in starts)  # type: ignore[arg-type]
+              for step in np.flatnonzero(write.at[run])}  # fmt: skip
+    return len(places) * prod(extent for _, extent in write.window)
 
 
 def not_fetched(output: Operand) -> np.ndarray:

@@ -239,6 +239,23 @@ def test_windows_of_one_block_race_where_they_overlap() -> None:
     assert found(windows(4, compiler_params=GPU)) == [RACE]
 
 
+def test_two_cores_of_a_tpu_each_write_back_the_whole_block() -> None:
+    assert found(windows(8, compiler_params=tpu("parallel"))) == [RACE]
+    assert found(windows(8, compiler_params=TPU)) == []
+
+
+def test_atomics_are_made_for_it() -> None:
+    def host(x: Array) -> Array:
+        def kernel(x_ref: Any, o_ref: Any) -> None:
+            pltriton.atomic_add(o_ref, (slice(None),), x_ref[...])
+
+        spec = pl.BlockSpec((None, 16), lambda i: (i, 0))
+        out = jax.ShapeDtypeStruct((16,), F32)
+        return pl.pallas_call(kernel, grid=(32,), in_specs=[spec], out_shape=out, compiler_params=GPU)(x)
+
+    assert found(host) == []
+
+
 def test_scalars_that_are_prefetched_are_the_same_for_all_steps() -> None:
     def kernel(ids_ref: Any, o_ref: Any) -> None:
         o_ref[...] = jnp.full(o_ref.shape, ids_ref[index(pl.program_id(0))])
@@ -271,6 +288,30 @@ def test_a_sum_along_the_innermost_axis_is_kept() -> None:
 def test_a_block_that_is_overwritten_when_returned_to() -> None:
     """Its old contents are not missed."""
     assert found(row_sums(reduced=0, init=lambda k: k >= 0, compiler_params=TPU)) == []
+
+
+def columns(outer: bool, step: Callable[[Any], Any] = lambda k: pl.ds(k * 4, 4)) -> Any:
+    """Every step copies four columns of a block of eight rows; ``outer``: of all blocks before the next four."""
+
+    def kernel(x_ref: Any, o_ref: Any) -> None:
+        k = pl.program_id(0 if outer else 1)
+        o_ref[:, step(k)] = x_ref[:, step(k)]
+
+    def host(x: Array) -> Array:
+        spec = pl.BlockSpec((8, 16), lambda *g: (g[1 if outer else 0], 0))
+        out = jax.ShapeDtypeStruct(x.shape, F32)
+        return pl.pallas_call(kernel, grid=(4, 4), in_specs=[spec], out_specs=spec, out_shape=out, compiler_params=TPU)(
+            x
+        )
+
+    return host
+
+
+def test_a_block_that_is_written_in_part_each_time_it_is_returned_to() -> None:
+    assert found(columns(outer=True)) == [LOST]
+    assert found(columns(outer=False)) == []
+    assert found(columns(outer=True, step=lambda _k: slice(None))) == []
+    assert undefined_lanes(lower(columns(outer=True), X), X) == 32 * 12
 
 
 def test_what_is_lost_is_undefined_in_the_program() -> None:
