@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from equivalence.verdicts import Finding, Level, Report
@@ -73,11 +74,17 @@ def _differing(exchange: Exchange, side: str, file: str, second: dict[str, Any],
     except IrverifyError as error:
         return Finding(CODE, f"{file}: a call leaves {where} changed; a second call could not be compared: {error}")
     level = report.verdict.level
-    if level >= Level.REAL:
-        return None
+    used_alike = level is not Level.DIFFERENT and same_terms(_results(first), _results(again), inputs, 0)
+    if level >= Level.REAL or used_alike:
+        return None  # scratch memory that is partly undefined, or was raced for, is no state
     if level is not Level.DIFFERENT:
         return Finding(CODE, f"{file}: a second call against the first is {level}: {report.verdict.reason}")
     return Finding(CODE, f"{file}: {_difference(report, where)}", _site(report), "error")
+
+
+def _results(program: Program) -> Program:
+    """The program without the state among its outputs."""
+    return replace(program, outputs=[output for output in program.outputs if not output[0].startswith(STATE)])
 
 
 def _difference(report: Report, where: str) -> str:

@@ -56,7 +56,7 @@ def test_state_of_one_side(found, name, words):
     assert finding.message.startswith("b.py: ") and words in finding.message
 
 
-@pytest.mark.parametrize("name", ["pure", "Table", "memoised", "BufferInPlace"])
+@pytest.mark.parametrize("name", ["pure", "Table", "memoised", "BufferInPlace", "Scratch"])
 def test_caches_and_buffers_are_none(found, name):
     assert found(name, "pure") == []
 

@@ -85,6 +85,17 @@ def summed(x):
     return TOTAL * 2
 
 
+class Scratch(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.work = None
+
+    def forward(self, x):
+        self.work = torch.empty(8, device=x.device)
+        self.work[:4] = x
+        return self.work[:4] + 1
+
+
 def default(x, seen=[]):  # noqa: B006
     seen.append(1)
     return x * len(seen)
