@@ -78,7 +78,7 @@ class Watch:
             slot.rebound is not None for slot in self.placer.slots
         ):
             return "the first call changes its arguments or weights"
-        drawn = any(isinstance(event, AtenCall) and event.draw for event in trace.events)
+        drawn = trace.host_draws or any(isinstance(event, AtenCall) and event.draw for event in trace.events)
         return "the first call draws random numbers" if drawn else ""
 
     def _again(

@@ -121,31 +121,30 @@ class TorchSession:
         with (
             torch.random.fork_rng(devices=[]),
             self._recording(recorder, config),
-            python_generators() as used,
             contextlib.ExitStack() as stack,
         ):
             torch.manual_seed(UNSEEDED)
             self.dispatcher.streams = Streams()
-            values, call = named_arguments(fn, args)
-            values = placer.arguments(values)
-            modules = modules_of(fn, values)
-            for prefix, module in modules:
-                stack.enter_context(placer.placed_module(module, prefix))
-            watch = Watch(fn, [module for _, module in modules], recorder, placer) if call_again else None
-            with torch.set_grad_enabled(True):
+            with python_generators() as used, torch.set_grad_enabled(True):
+                values, call = named_arguments(fn, args)
+                values = placer.arguments(values)
+                modules = modules_of(fn, values)
+                for prefix, module in modules:
+                    stack.enter_context(placer.placed_module(module, prefix))
+                watch = Watch(fn, [module for _, module in modules], recorder, placer) if call_again else None
                 result = run_captured(call, values)
                 outputs = enter_outputs(recorder, result)
                 if backward:
                     enter_gradients(recorder, placer, outputs, run_captured, cotangents)
-            enter_written_inputs(recorder, placer)
+                enter_written_inputs(recorder, placer)
             recorder.trace.races = races(recorder.trace, recorder.order, recorder.clocks.tick())
             recorder.trace.host_draws += [*used, *self.dispatcher.streams.asked]
             self._note_configurations(recorder)
-            trace = recorder.trace
-            if watch is not None:
-                trace = copied(trace)
-                with torch.set_grad_enabled(True):
-                    self.second = watch.after(outputs, lambda: run_captured(call, values))
+            if watch is None:
+                return recorder.trace
+            trace = copied(recorder.trace)
+            with python_generators(), torch.set_grad_enabled(True):
+                self.second = watch.after(outputs, lambda: run_captured(call, values))
         return trace
 
     @contextlib.contextmanager

@@ -64,7 +64,9 @@ def test_a_second_call_is_only_made_when_asked_for(session, subjects):
     assert session.second is None and subjects.CALLS == 1
 
 
-@pytest.mark.parametrize(("name", "why"), [("drawn", "draws random numbers"), ("written", "changes its arguments")])
+@pytest.mark.parametrize(
+    ("name", "why"), [("drawn", "draws random"), ("chosen", "draws random"), ("written", "changes its arguments")]
+)
 def test_calls_that_cannot_be_repeated(session, subjects, name, why):
     found = second(session, getattr(subjects, name))
     assert why in found.unseen and found.again is None

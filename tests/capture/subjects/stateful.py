@@ -1,5 +1,7 @@
 """Functions and modules that keep something from one call to the next, and some that only look so."""
 
+import random
+
 import torch
 from torch import nn
 
@@ -134,3 +136,8 @@ def once(x):
 
 def pure(x):
     return x + len(TABLE)
+
+
+def chosen(x):
+    counted(x)
+    return x * random.random()
