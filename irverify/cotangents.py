@@ -20,6 +20,7 @@ from lowering.ir.program import Program, Value
 from lowering.ir.types import TensorType
 
 CODE, SCOPE, CHECK = "cotangent-layout", "specialised-layout", "incoming gradients"
+LEFT_OUT = "no-gradients"  # published, with the reason, by a worker that does not try them
 COTANGENT = "cotangent:"
 EXPANDED, TRANSPOSED = "expanded", "transposed"
 IN_WORDS = {EXPANDED: "expanded (strides of 0, as after sum())", TRANSPOSED: "transposed"}
@@ -50,6 +51,13 @@ def examine(exchange: Exchange, files: tuple[str, str], judged: Judged) -> tuple
         for side, file in zip("ab", files):
             _look(exchange, side, file, judged, seen)
     return list(_findings(seen)), _check(seen)
+
+
+def left_out(exchange: Exchange) -> list[Check]:
+    """Why incoming gradients were not tried, where they would have been: an open check."""
+    names = ["no-layouts", f"a.{LEFT_OUT}", f"b.{LEFT_OUT}"]
+    reasons = [exchange.read(name)["why"] for name in names if exchange.has(name)]
+    return [Check(CHECK, None, f"not run: {'; '.join(reasons)}")] if reasons else []
 
 
 def _look(exchange: Exchange, side: str, file: str, judged: Judged, seen: Seen) -> None:

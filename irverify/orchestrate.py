@@ -99,7 +99,10 @@ def _run(prepared: Prepared, options: CompareOptions, exchange: Exchange, progre
     report.findings += repeated.findings(exchange, files, _briefly(options))
     found, check = cotangents.examine(exchange, files, _briefly(options))
     report.findings += found
-    report.checks += [check] if check is not None else []
+    if check is not None:
+        report.checks.append(check)
+    elif options.backward and frameworks != ("jax", "jax"):
+        report.checks += cotangents.left_out(exchange)
     report.subjects = _subjects(prepared, collected)
     return report
 

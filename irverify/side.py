@@ -222,7 +222,11 @@ class SideRun:
 
     def _lay_out_gradients(self, base: int) -> None:
         """The same for the gradients that enter a backward pass, under --backward; these are two captures at most."""
-        if not self.job.backward or self.costs[base][1] > MOST_SECONDS * 5:
+        if not self.job.backward:
+            return
+        if self.costs[base][1] > MOST_SECONDS * 5:
+            why = f"capturing {Path(self.job.path).name} takes more than {MOST_SECONDS * 5:g} s"
+            self.exchange.publish(f"{self.job.side}.{cotangents.LEFT_OUT}", {"why": why})
             return
         variant = self.exchange.read(f"v{base}")
         for label in cotangents.layouts(self.exchange.read(f"{self.job.side}.v{base}")["inputs"]):

@@ -84,6 +84,14 @@ def test_nothing_was_captured_so(tmp_path):
     assert cotangents.examine(Exchange(tmp_path), ("a.py", "b.py"), judged) == ([], None)
 
 
+def test_why_they_were_not_tried(tmp_path):
+    exchange = Exchange(tmp_path)
+    assert cotangents.left_out(exchange) == []
+    exchange.publish(f"b.{cotangents.LEFT_OUT}", {"why": "capturing b.py takes more than 10 s"})
+    (check,) = cotangents.left_out(exchange)
+    assert check.passed is None and check.detail == "not run: capturing b.py takes more than 10 s"
+
+
 @pytest.mark.parametrize(
     ("shape", "expected"),
     [((7, 3), ["expanded", "transposed"]), ((7,), ["expanded"]), ((1, 7), ["expanded"]), ((), []), ((1,), [])],
