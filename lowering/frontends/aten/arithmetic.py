@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from lowering.capture.trace import TensorRef
@@ -84,30 +85,44 @@ def _power_of_two(x: float) -> bool:
 
 
 def _div_trunc(ctx: Context, self: Any, other: Any) -> Value:
-    a, b = ctx.operands(self, other)
-    quotient = ctx.builder("div", a, b)
-    return ctx.builder("round", quotient, mode="trunc") if a.type.dtype.is_float else quotient
+    build, common = ctx.builder, ctx.result_type(self, other)
+    a, b = _with_factor(ctx, self, other, common)
+    if not a.type.dtype.is_float:
+        return build("div", a, b)
+    if ctx.cuda and not isinstance(other, TensorRef):  # as in ``div``: by the reciprocal
+        return build("round", build("div", a, b, accuracy="declared", impl="torch"), mode="trunc")
+    return build("round", _step(ctx, other, common)(build("div", a, b)), mode="trunc")
+
+
+def _step(ctx: Context, other: Any, common: DType) -> Callable[[Value], Value]:
+    """What a whole-number division of floats does to each step: with two narrow tensors it is rounded to their dtype.
+
+    A single divisor (a Python number, and on the CPU a tensor of one element) is worked with in f32 throughout.
+    """
+    single = not isinstance(other, TensorRef) or (not ctx.cuda and math.prod(other.shape) == 1)
+    return lambda x: x if single else ctx.builder.cast(ctx.builder.cast(x, common), x.type.dtype)
 
 
 @aten("floor_divide")
 def floor_divide(ctx: Context, self: Any, other: Any) -> Value:
     """Python's floor division; for floats from the exact remainder, as torch does it."""
-    a, b = ctx.operands(self, other)
+    common = ctx.result_type(self, other)
+    a, b = _with_factor(ctx, self, other, common)
     if not a.type.dtype.is_float:
         return ctx.builder("div", a, b, rounding="floor")
-    return _floor_divide_floats(ctx, a, b)
+    return _floor_divide_floats(ctx, a, b, _step(ctx, other, common))
 
 
-def _floor_divide_floats(ctx: Context, a: Value, b: Value) -> Value:
+def _floor_divide_floats(ctx: Context, a: Value, b: Value, step: Callable[[Value], Value]) -> Value:
     build, zero = ctx.builder, ctx.builder.like(0.0, a)
     mod = build("rem", a, b, rounding="trunc")
-    exact = build("div", build("sub", a, mod), b)
+    exact = step(build("div", step(build("sub", a, mod)), b))
     opposite = build("xor", build.cmp("lt", b, zero), build.cmp("lt", mod, zero))
     borrow = build("and", build.cmp("ne", mod, zero), opposite)
-    exact = build("select", borrow, ctx.composites.plus(exact, -1.0), exact)
+    exact = build("select", borrow, step(ctx.composites.plus(exact, -1.0)), exact)
     floor = build("round", exact, mode="floor")
     too_low = ctx.composites.above(build("sub", exact, floor), 0.5)
-    floor = build("select", too_low, ctx.composites.plus(floor, 1.0), floor)
+    floor = build("select", too_low, step(ctx.composites.plus(floor, 1.0)), floor)
     quotient = build("div", a, b)
     signed = build("mul", quotient, zero)  # the sign of the quotient is that of a result of 0
     result = build("select", build.cmp("ne", exact, zero), floor, signed)

@@ -179,6 +179,23 @@ def test_logcumsumexp_goes_on_after_minus_infinity() -> None:
     check(lambda x: torch.logcumsumexp(x, 0), x, ulps=4)
 
 
+DIVISORS: dict[str, Callable[[torch.Tensor], Any]] = {
+    "a tensor": lambda y: y,
+    "a number": lambda y: 0.3,
+    "a wide scalar": lambda y: y.float()[1],
+    "one element": lambda y: y[1:2],
+}
+
+
+@pytest.mark.parametrize("dtype", [f32, f16, bf16], ids=str)
+@pytest.mark.parametrize("divisor", DIVISORS)
+@pytest.mark.parametrize("mode", ["trunc", "floor"])
+def test_quotients_in_whole_numbers(mode: str, divisor: str, dtype: torch.dtype) -> None:
+    """Two narrow tensors' quotient is rounded to their dtype before it is cut: -53.99 becomes -54."""
+    x, y = rand(4001, dtype=dtype) * 25, rand(4001, dtype=dtype, seed=3)
+    check(lambda x, y: torch.div(x, DIVISORS[divisor](y), rounding_mode=mode), x, y)
+
+
 # -- roundings of fused kernels ---------------------------------------------------------------------------------------
 
 _N = 992  # whole vectors: the CPU's scalar tail is compiled otherwise for some ops
