@@ -5,7 +5,7 @@ Gives Buffer, Access, Visits.  Must not know what is stored.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -26,6 +26,9 @@ class Buffer:
     readers: np.ndarray | None = None  # int32[elements]: 1 + the instance that read it in this launch, -1 for several
     read_epoch: int = -1
     epoch: int = -1
+    owner: np.ndarray | None = None  # int32[elements]: 1 + the instance that changed it in this launch, -1 for several
+    ways: np.ndarray | None = None  # uint32[elements]: in which ways it was changed: a bit each (Visits.way)
+    ways_epoch: int = -1
     written: bool = False
     borrowed: bool = False  # the cells' arrays are also a value's: copied before the next write
 
@@ -61,6 +64,8 @@ class Visits:
 
     epoch: int = 0  # counts launches
     watched: frozenset[int] = frozenset()  # buffers that this launch both reads and writes
+    atomic: bool = False  # whether this launch updates memory atomically
+    known_ways: dict[str, int] = field(default_factory=dict)
 
     def stamped(self, access: Access, instance: np.ndarray | None) -> np.ndarray | None:
         """Stamps the elements with their writers; mask of lanes that another instance had written, or None."""
@@ -75,6 +80,27 @@ class Visits:
         buffer.stamp[position] = mine
         clash = (before != 0) & (before != mine)
         return clash if clash.any() else None
+
+    def mixed(self, access: Access, instance: np.ndarray | None, way: str, commutes: bool = True) -> bool:
+        """Notes that elements are changed by a plain store or by one atomic combiner (``way``).
+
+        Whether several instances have changed one of them, and not all in this way (or at all, where it does not
+        commute with itself): then the order shows.
+        """
+        buffer = access.buffer
+        if instance is None or not self.atomic or buffer.cells is None:
+            return False
+        size, bit = buffer.cells.data.size, np.uint32(1 << self.known_ways.setdefault(way, len(self.known_ways)))
+        if buffer.ways_epoch != self.epoch or buffer.owner is None or buffer.ways is None or buffer.owner.size != size:
+            buffer.owner, buffer.ways = np.zeros(size, np.int32), np.zeros(size, np.uint32)
+            buffer.ways_epoch = self.epoch
+        position, mine = access.picked(access.position), self._who(access, instance)
+        before = buffer.owner[position]
+        buffer.owner[position] = mine
+        several = ((before != 0) & (before != mine)) | (buffer.owner[position] != mine)
+        buffer.owner[position[several]] = -1
+        buffer.ways[position] |= bit
+        return bool(((buffer.owner[position] == -1) & ((buffer.ways[position] != bit) | (not commutes))).any())
 
     @staticmethod
     def _who(access: Access, instance: np.ndarray) -> np.ndarray:

@@ -150,4 +150,6 @@ def _freedom(m: Machine, op: Op, value: Lanes, combine: str, number: int) -> int
     if combine not in ("exchange", "set") and not value.dtype.is_float:
         return 0
     kind = "racing" if op.attrs.get("order", "racing") == "racing" or combine in ("exchange", "set") else "order"
+    if combine == "exchange" and number > 1 and not m.locks:
+        kind = "race"  # who comes last leaves its value
     return m.freedoms.bit(kind, f"{op.span}#{m.numbers.get(id(op), 0)}", f"the order of colliding {combine}s", op.span)

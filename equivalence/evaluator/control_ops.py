@@ -177,6 +177,7 @@ def launch(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]:
     m.memory.visits.watched = updated_buffers(kernel, x, m.memory.buffers)
     m.memory.fences = Fences()
     m.locks = any(inner.name == "atomic_cas" for inner in kernel.body.walk())
+    m.memory.visits.atomic = any(inner.name.startswith("atomic_") for inner in kernel.body.walk())
     chunk = _chunk(m, kernel)
     for first in range(0, total, chunk):
         instance = np.arange(first, min(total, first + chunk), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Which lane of a program instance wrote an element since the instance's last barrier.
+"""Which lane of a program instance wrote or read an element since the instance's last barrier.
 
 Lanes of one instance are threads: only a barrier orders what one writes before what another reads.  A lane is known by
 its number in tensors of one shape; lanes of other shapes are other threads.  Gives Fences, one per launch.  Must not
@@ -38,6 +38,7 @@ class Fences:
     now: int = 0
     last: np.ndarray = field(default_factory=lambda: np.zeros(1, np.int64))
     written: dict[int, Written] = field(default_factory=dict)
+    read: dict[int, Written] = field(default_factory=dict)  # the same of reads; also over what a reduction waits for
     shapes: dict[tuple[int, ...], int] = field(default_factory=dict)
 
     def barrier(self, instance: np.ndarray, active: np.ndarray | None) -> None:
@@ -49,15 +50,31 @@ class Fences:
         if self.last.size < instances:
             self.last = np.concatenate([self.last, np.zeros(instances - self.last.size, np.int64)])
 
+    def reads(self, access: Access, instance: np.ndarray) -> None:
+        """Remembers the lanes that read."""
+        known = self._of(access.buffer, self.read)
+        place, lane, mine = self._lanes(access, instance, known)
+        mark = lane << 1
+        several = self._recent(known, place, lane, mine)
+        known.lane[place] = np.where(several, mark | _MANY << 1, mark)
+        known.instance[place], known.time[place] = mine, self.now
+
+    def gathered(self) -> None:
+        """Lanes have waited for each other's values: what they read before is read."""
+        self.read.clear()
+
     def write(self, access: Access, instance: np.ndarray, atomic: bool = False) -> np.ndarray:
-        """Remembers the lanes that write; mask of those that follow another lane's write with no barrier between."""
-        known = self._of(access.buffer)
+        """Remembers the lanes that write; mask of those that follow another lane's access with no barrier between."""
+        known = self._of(access.buffer, self.written)
         place, lane, mine = self._lanes(access, instance, known)
         mark = lane << 1 | atomic
         recent = self._recent(known, place, lane, mine)
         if atomic:
             mark = np.where(recent & (known.lane[place] & 1 == 1), mark | _MANY << 1, mark)
         known.lane[place], known.instance[place], known.time[place] = mark, mine, self.now
+        seen = self.read.get(access.buffer.number)
+        if seen is not None and seen.lane.size == known.lane.size:
+            recent = recent | self._recent(seen, place, lane, mine)
         return recent
 
     def reads_across(self, access: Access, instance: np.ndarray, atomic: bool = False) -> bool:
@@ -80,11 +97,12 @@ class Fences:
             other &= known.time[place] >= self.last[mine - 1]
         return other
 
-    def _of(self, buffer: Buffer) -> Written:
+    @staticmethod
+    def _of(buffer: Buffer, table: dict[int, Written]) -> Written:
         assert buffer.cells is not None
-        size, known = buffer.cells.data.size, self.written.get(buffer.number)
+        size, known = buffer.cells.data.size, table.get(buffer.number)
         if known is None or known.lane.size != size:
-            known = self.written[buffer.number] = Written.nothing(size)
+            known = table[buffer.number] = Written.nothing(size)
         return known
 
     def _lanes(self, access: Access, instance: np.ndarray, known: Written) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

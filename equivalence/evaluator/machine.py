@@ -64,6 +64,7 @@ def handles(*names: str) -> Callable[[Handler], Handler]:
 #: Constants of counter-based generators, by the operation that meets them: Philox multiplies by them, threefry makes
 #: the third word of its key with one (Salmon et al., SC 2011).
 _GENERATORS = {"mulhi": frozenset({0xD2511F53, 0xCD9E8D57}), "xor": frozenset({0x1BD11BDA})}
+_COLLECTIVE = frozenset({"reduce", "scan", "dot", "sort"})  # each lane of an instance waits for the others' values
 _MOST_DRAWS = 1 << 16
 LAZY_FROM = 1 << 20  # input elements beyond which planes are made where they are looked at
 #: Integer operations whose words are sums in the ring: their value may have wrapped, so a widening must see it.
@@ -197,6 +198,8 @@ class Machine:
             raise InternalError(f"the evaluator has no meaning for {op.name}")
         for value, lanes in zip(op.results, results, strict=True):
             frame.values[value] = lanes
+        if op.name in _COLLECTIVE and frame.instance is not None:
+            self.memory.fences.gathered()
         self.coverage.executed(op, operands, results)
         if self.recorder is not None and op.results:
             self.recorder.record(op, results, operands, frame.active)

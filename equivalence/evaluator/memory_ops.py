@@ -136,6 +136,8 @@ def _loaded(
             m.race(f"{access.buffer.name} is read after another instance of the launch wrote it", op.span)
         m.memory.visits.note_read(access, frame.instance)
         _unfenced(m, frame, access, op, atomic=False)
+        if frame.instance is not None and access.buffer.number in m.memory.visits.watched and access.buffer.cells:
+            m.memory.fences.reads(access, frame.instance)
         lanes = m.memory.gather(access, m.memory.stored_dtype(access.buffer, dt, op.span), op.span)
         lanes = reinterpret(m, frame, settled(lanes), dt, op.span)
         if value is None or got is None:
@@ -176,6 +178,8 @@ def _store(m: Machine, frame: Frame, op: Op, access: Access, value: Lanes, activ
     stored = m.memory.stored_dtype(access.buffer, value.dtype, op.span)
     value = m.lift(reinterpret(m, frame, value, stored, op.span))
     instance = frame.instance if frame.instance is None or access.inside.shape[0] > 1 else frame.instance[:1]
+    if m.memory.visits.mixed(access, instance, "store"):
+        m.race(f"an element of {access.buffer.name} is stored by one instance and updated by another", op.span)
     if m.memory.scatter(access, value, op.span, instance):
         m.race(
             f"an element of {access.buffer.name} is touched by two lanes, one of which writes another value", op.span
@@ -206,6 +210,7 @@ def atomic_rmw(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lan
         if frame.instance is not None and access.buffer.number in m.memory.visits.watched:
             _unfenced(m, frame, access, op, atomic=True)
             m.memory.fences.write(access, frame.instance, atomic=True)
+        _ordered(m, frame, access, op)
         collided = m.memory.visits.stamped(access, frame.instance)
         position = access.position[access.inside]
         several = collided is not None or np.unique(position).size < position.size
@@ -215,6 +220,18 @@ def atomic_rmw(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lan
             bit = m.freedoms.bit(kind, f"old {op.span}", "what an atomic operation finds", op.span)
             old = old.replace(freedoms=old.freedoms | bit)
     return [old]
+
+
+def _ordered(m: Machine, frame: Frame, access: Access, op: Op) -> None:
+    """Races that an atomic update is part of: with a plain load or store of another instance, or another combiner's."""
+    visits, name, combine = m.memory.visits, access.buffer.name, op.attrs["combine"]
+    read = visits.read_by_others(access, frame.instance)
+    if read is not None and read.any():
+        m.race(f"an element of {name} is read by one instance and updated by another", op.span)
+    alone = combine != "exchange" or m.locks
+    if visits.mixed(access, frame.instance, combine, commutes=alone):
+        what = "is changed in two ways by several instances, one of them atomic" if alone else "is exchanged by several"
+        m.race(f"an element of {name} {what}", op.span)
 
 
 @handles("atomic_cas")

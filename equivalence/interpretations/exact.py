@@ -200,7 +200,8 @@ class Exact(Hashed):
         """argmax pairs: the value is that of a max; the index a function of all values, places and indices."""
         axis, combine = site.attrs["axis"] + 1, site.attrs["combine"]
         values, indices = (self.full_axis(self.word(a), args[0].shape, axis) for a in args)
-        text = f"{combine} {site.attrs['tie'] if site.attrs['tie'] == 'lowest' else site.key}"
+        tie = site.attrs["tie"] if site.attrs["tie"] == "lowest" else site.key
+        text = f"{combine} {tie}{self.of_integers(args[0])}"
         neutral = self.literal_is(args[0], float("-inf") if combine == "argmax" else float("inf"))
         value = self.unordered_set(text, values, axis)
         index = self.extreme_index(text, values, indices, neutral, axis)

@@ -316,13 +316,18 @@ class Hashed(Interpretation):
             pairs = np.where(neutral, np.uint64(0), pairs)
         return self.mix(text, ring.sum_axis(pairs, axis))
 
+    @staticmethod
+    def of_integers(x: Lanes) -> str:
+        """What the order of integers depends on beside their bits: a bitcast to unsigned keeps the words."""
+        return f" {x.dtype}" if x.dtype.is_integer else ""
+
     def multi_sort(self, site: Site, outs: Sequence[Lanes], args: Sequence[Lanes], extra: Any) -> list[Planes]:
         """The k-th key is a function of the multiset of keys; what travels along also of the keys' places."""
         axis = site.attrs["axis"] + 1
         full = [self.full_axis(self.word(a), args[0].shape, axis) for a in args]
         rank = np.arange(args[0].shape[axis - 1], dtype=np.uint64)
         rank = rank.reshape([-1 if d == axis else 1 for d in range(full[0].ndim)])
-        text = f"sort {site.attrs['order']} {extra}"
+        text = f"sort {site.attrs['order']} {extra}{self.of_integers(args[0])}"
         places = np.expand_dims(self.axis_word(text, full[0], axis), axis)
         keys = np.expand_dims(self.unordered_set(text, full[0], axis), axis)
         planes = [self.give(self.mix(text + " key", keys, rank))]

@@ -20,7 +20,7 @@ from equivalence.interpretations.base import Site, tag
 from equivalence.interpretations.exact import lossless
 from equivalence.interpretations.hashed import LITERAL, Words, as_float
 from equivalence.interpretations.reassociated_faces import KIND, MULTISET, SUM, mark_of
-from equivalence.interpretations.reassociated_products import Products, product_is_exact
+from equivalence.interpretations.reassociated_products import Products, directed, product_is_exact
 
 _COMBINE = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum,
             "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}  # fmt: skip
@@ -37,6 +37,8 @@ class Reassociated(Products):
     def op_add(self, site: Site, out: Lanes, a: Lanes, b: Lanes) -> Planes:
         if not out.dtype.is_float:
             return self.generic(site, out, a, b, symmetric=True)
+        if directed(site):  # no accumulation: each addition is rounded its own way
+            return self.generic(site, out, a, b, text=f"add {site.attrs['rounding']}", symmetric=True)
         planes = self.accumulate("add", site, out, a, b)
         return self._after_literal(site, out, a, b, planes)
 
@@ -191,13 +193,18 @@ class Reassociated(Products):
             return self.give(words if not acc else ring.add(words, self.word(acc[0])))
         terms = self._terms(rows, columns, a, b)
         fused = site.attrs["product"] == "fused" and not product_is_exact(a, b, out)
-        if not fused and not acc and isinstance(terms, int) and terms > 1:  # both keys in one pass
+        precise = "imprecise=" not in (site.attrs.get("impl") or "")
+        if precise and not fused and not acc and isinstance(terms, int) and terms > 1:  # both keys in one pass
             keys = (self.mixer.leaf(tag("product"), str(out.dtype)), int(self.term_key("add", out)))
             return self.give(ring.mul(words, np.uint64(keys[0] * keys[1] % int(ring.MASK))) | SUM)
         words = self._product(out, words)
+        if not precise:  # short accumulators inside: no sum of the products
+            return self._with_accumulator(out, self.mix(f"dot {site.attrs['impl']}", words), acc)
         if fused:
             words = self.mix("fused dot", words)
-        words = self._summed(out, words, terms)
+        return self._with_accumulator(out, self._summed(out, words, terms), acc)
+
+    def _with_accumulator(self, out: Lanes, words: Words, acc: Sequence[Lanes]) -> Planes:
         if not acc:
             return self.give(words)
         total = out.replace(planes={self.plane: words}, literal=SOME if (words & LITERAL).any() else NONE)
@@ -238,7 +245,7 @@ class Reassociated(Products):
         values, indices = self._full(args[0], axis), self._full(args[1], axis)
         value = self._folded("max" if combine == "argmax" else "min", values, outs[0], axis)
         neutral = self._neutral("max" if combine == "argmax" else "min", values)
-        text = f"{combine} {site.attrs['tie']}"
+        text = f"{combine} {site.attrs['tie']}{self.of_integers(args[0])}"
         index = self.extreme_index(text, self._sealed(values), self.word(indices), neutral, axis)
         return [self.give(value), self.give(index)]
 

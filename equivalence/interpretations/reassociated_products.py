@@ -28,6 +28,8 @@ class Products(Faces):
     def op_mul(self, site: Site, out: Lanes, a: Lanes, b: Lanes) -> Planes:
         if not out.dtype.is_float:
             return self.generic(site, out, a, b, symmetric=True)
+        if directed(site):
+            return self.generic(site, out, a, b, text=f"mul {site.attrs['rounding']}", symmetric=True)
         scaled = self._scaled_everywhere(out, a, b)
         if scaled is not None:
             return self.settle(site, out, (a, b), scaled)
@@ -135,6 +137,11 @@ class Products(Faces):
         return self.settle(site, out, (a, b), words)
 
 
+def directed(site: Site) -> bool:
+    """Whether an operation rounds otherwise than to nearest even."""
+    return site.attrs.get("rounding", "rne") != "rne"
+
+
 def product_is_exact(a: Lanes, b: Lanes, out: Lanes) -> bool:
     """Whether every product of the two is a value of ``out``'s format: f16 or f8 operands in f32, f32 in f64."""
     narrow = {"f16", "f8e4m3fn", "f8e5m2", "f8e4m3fnuz", "f8e5m2fnuz", "f8e4m3b11fnuz"}
@@ -142,4 +149,4 @@ def product_is_exact(a: Lanes, b: Lanes, out: Lanes) -> bool:
     return (out.dtype.name == "f32" and names <= narrow) or (out.dtype.name == "f64" and names <= narrow | {"bf16"})
 
 
-__all__ = ["Products", "product_is_exact"]
+__all__ = ["Products", "directed", "product_is_exact"]

@@ -95,12 +95,19 @@ def gather(low: Lowering, op: ir.Operation) -> Result:
 
 @lowers("tt.histogram")
 def histogram(low: Lowering, op: ir.Operation) -> Result:
-    """Counts per bin; lanes that are masked off count 0."""
+    """Counts per bin; lanes that are masked off count 0.
+
+    Of a value outside the bins Triton promises nothing (lowerings take its low bits, or add beyond the counts): the
+    counts are then undefined.
+    """
     x, *mask = low.operands(op)
-    counts = low.type(op.results[0])
-    ones = low.build.cast(mask[0], counts.dtype) if mask else low.build.constant(1, counts.dtype, x.type.shape)
-    zeros = low.build.constant(0, counts.dtype, counts.shape)
-    return low.build("scatter", zeros, ones, x, combine="add")
+    counts, b = low.type(op.results[0]), low.build
+    ones = b.cast(mask[0], counts.dtype) if mask else b.constant(1, counts.dtype, x.type.shape)
+    inside = b("and", b.cmp("ge", x, b.like(0, x)), b.cmp("lt", x, b.like(counts.shape[0], x)))
+    counted = b("or", inside, b("not", mask[0])) if mask else inside
+    ones = b("select", counted, ones, b("undefined", to=counts.dtype.name, shape=x.type.shape))
+    place = b("select", inside, x, b.like(0, x))
+    return b("scatter", b.constant(0, counts.dtype, counts.shape), ones, place, combine="add")
 
 
 @lowers("tt.mulhiui")

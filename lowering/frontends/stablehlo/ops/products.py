@@ -13,7 +13,7 @@ from typing import Any
 from lowering.frontends.stablehlo.node import Node, handles
 from lowering.ir.builder import Builder
 from lowering.ir.program import Value
-from lowering.ir.types import F32, DType
+from lowering.ir.types import F32, DType, dtype
 
 _RESOLVED = {
     "DEFAULT": "StableHLO DEFAULT precision is resolved as ieee f32; a TPU would round f32 operands to bf16",
@@ -24,11 +24,25 @@ _NARROW = "a dot of narrow floats is taken to accumulate in f32 and to round onc
 
 def dot(node: Node, lhs: Value, rhs: Value, result: DType) -> Value:
     """[..., M, K] x [..., K, N] in ``result``, with the node's precision."""
-    acc = F32 if result.is_float and result.bits < 32 else result
-    if acc is not result:
-        node.translator.note(_NARROW)
+    acc = _accumulator(node, result)
     made = node.b("dot", lhs, rhs, acc=acc.name, precision=_precision(node, lhs, rhs), product="open")
     return node.b.cast(made, result)
+
+
+def _accumulator(node: Node, result: DType) -> DType:
+    """What an explicit algorithm says; else f32 for narrower floats."""
+    from jaxlib.mlir.dialects import stablehlo
+
+    attribute = node.attr("algorithm")
+    if attribute is not None and result.is_float:
+        algorithm = stablehlo.DotAlgorithm(attribute)
+        if algorithm.allow_imprecise_accumulation:
+            raise node.unsupported("a dot algorithm with imprecise accumulation")
+        return dtype(str(algorithm.accumulation_type))
+    if result.is_float and result.bits < 32:
+        node.translator.note(_NARROW)
+        return F32
+    return result
 
 
 def _precision(node: Node, lhs: Value, rhs: Value) -> str:
