@@ -122,20 +122,19 @@ def _placed(ctx: Context, extents: Sequence[int], indices: list[Value | None]) -
     ]  # fmt: skip
 
 
-def _mask_count(ctx: Context, extents: Sequence[int], indices: Sequence[Any], result: Sequence[int]) -> int:
-    """How many lanes a mask among ``indices`` selects, read off the result's shape."""
+def _masks(ctx: Context, indices: Sequence[Any]) -> list[int]:
+    """Where a mask stands among ``indices``: nowhere, or alone."""
     masks = [n for n, i in enumerate(indices) if isinstance(i, TensorRef) and i.dtype in ("bool", "uint8")]
-    if not masks:
-        return 0
-    if len([i for i in indices if i is not None]) > 1:
+    if masks and len([i for i in indices if i is not None]) > 1:
         raise ctx.unsupported("index with one mask alone", " with a mask beside other indices")
-    return result[masks[0]]
+    return masks
 
 
 @aten("index")
 def index_(ctx: Context, self: Any, indices: Sequence[Any]) -> Value:
     x = ctx.value(self)
-    count = _mask_count(ctx, x.type.shape, indices, ctx.out.shape)
+    masks = _masks(ctx, indices)
+    count = ctx.out.shape[masks[0]] if masks else 0
     return ctx.builder("gather", x, *_placed(ctx, x.type.shape, _expanded(ctx, indices, count)))
 
 
@@ -144,25 +143,39 @@ def index_put(ctx: Context, self: Any, indices: Sequence[Any], values: Any, accu
               unsafe: bool = False) -> Value:  # fmt: skip
     """Colliding writes without accumulate have no order; with it, CUDA sorts by position first."""
     x, updates = ctx.value(self), ctx.value(values, ctx.out.dtype)
-    if _is_lone_mask(indices) and updates.type.size == 1:
+    count = _lanes_chosen(ctx, indices, updates, x.type.rank)
+    if count == 1:
         return _masked_put(ctx, x, indices, updates, accumulate)
-    count = _mask_count(ctx, x.type.shape, indices, values.shape) if values.shape else 0
     at = _placed(ctx, x.type.shape, _expanded(ctx, indices, count))
     updates = ctx.builder.broadcast(updates, at[0].type.shape)
     combine = "add" if accumulate else "set"
     return ctx.builder("scatter", x, updates, *at, combine=combine, order=_order(ctx, False), impl="torch")
 
 
-def _is_lone_mask(indices: Sequence[Any]) -> bool:
-    given = [i for i in indices if i is not None]
-    return len(given) == 1 and given[0].dtype in ("bool", "uint8")
+def _lanes_chosen(ctx: Context, indices: Sequence[Any], updates: Value, rank: int) -> int:
+    """How many lanes a mask among ``indices`` selects by the updates' shape; 1 too where they say the same for all."""
+    masks = _masks(ctx, indices)
+    if not masks:
+        return 0
+    behind = _behind(indices, masks[0], rank)
+    return updates.type.shape[-behind - 1] if updates.type.rank > behind else 1
+
+
+def _behind(indices: Sequence[Any], mask: int, rank: int) -> int:
+    """Dimensions of the indexed result behind that of a mask's lanes."""
+    return rank - mask - len(indices[mask].shape)
 
 
 def _masked_put(ctx: Context, x: Value, indices: Sequence[Any], updates: Value, accumulate: bool) -> Value:
-    b, first = ctx.builder, next(n for n, i in enumerate(indices) if i is not None)
+    """Where the mask holds, the updates, which have one lane for all that it selects."""
+    b, first = ctx.builder, _masks(ctx, indices)[0]
     mask = ctx.value(indices[first], BOOL)
+    behind = _behind(indices, first, x.type.rank)
+    if updates.type.rank > behind:
+        shape, at = updates.type.shape, updates.type.rank - behind
+        updates = b.reshape(updates, (*shape[: at - 1], *(1,) * mask.type.rank, *shape[at:]))
     mask = b.broadcast(mask, x.type.shape, range(first, first + mask.type.rank))
-    updates = b.broadcast(b.reshape(updates, ()), x.type.shape)
+    updates = b.broadcast(updates, x.type.shape)
     return b("select", mask, b("add", x, updates) if accumulate else updates, x)
 
 

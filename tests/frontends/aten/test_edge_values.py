@@ -196,6 +196,30 @@ def test_quotients_in_whole_numbers(mode: str, divisor: str, dtype: torch.dtype)
     check(lambda x, y: torch.div(x, DIVISORS[divisor](y), rounding_mode=mode), x, y)
 
 
+ROWS, COLUMNS = (lambda y: [y[:, :, 0] > 0]), (lambda y: [None, y[0, :, 0] > 0])
+MASKED: dict[str, tuple[Callable[[torch.Tensor], Any], tuple[int, ...]]] = {
+    "a row for all": (ROWS, (7,)),
+    "one row for all": (ROWS, (1, 7)),
+    "one number for all": (ROWS, (1, 1)),
+    "a number each": (ROWS, (-1, 1)),
+    "a row each": (ROWS, (-1, 7)),
+    "a row for all columns": (COLUMNS, (7,)),
+    "a row for each column": (COLUMNS, (-1, 7)),
+    "a number for each plane": (COLUMNS, (5, 1, 1)),
+    "a row for each column and plane": (COLUMNS, (5, -1, 7)),
+}
+
+
+@pytest.mark.parametrize("accumulate", [False, True])
+@pytest.mark.parametrize("name", MASKED)
+def test_values_broadcast_over_a_mask(name: str, accumulate: bool) -> None:
+    mask, shape = MASKED[name]
+    x = rand(5, 6, 7)
+    shape = tuple(int(mask(x)[-1].sum()) if n == -1 else n for n in shape)
+    values = torch.arange(math.prod(shape), dtype=f32).reshape(shape)
+    check(lambda x: torch.ops.aten.index_put(x, mask(x), values, accumulate), x)
+
+
 # -- roundings of fused kernels ---------------------------------------------------------------------------------------
 
 _N = 992  # whole vectors: the CPU's scalar tail is compiled otherwise for some ops
