@@ -57,6 +57,26 @@ CASES: dict[str, tuple[Any, ...]] = {
     ),
     "i16": (lambda x: (x * x, jnp.sum(x), -x, abs(x)), np.arange(-8, 7, dtype=np.int16)),
     "u32shift": (lambda x: (x >> 3, x << 2, x.astype(jnp.int32) >> 1), np.arange(15, dtype=np.uint32) * 286331153),
+    "shifts of unsigned": (
+        lambda a, n: (lax.shift_right_arithmetic(a, n), lax.shift_right_logical(a, n)),
+        np.array([255, 128, 127, 4, 200, 255], np.uint8),
+        np.array([0, 3, 3, 1, 9, 200], np.uint8),
+    ),
+    "a window's padding is left out": (
+        lambda x: (
+            lax.reduce_window(x, 1.5, lax.mul, (2, 3), (1, 2), ((1, 0), (0, 2))),
+            lax.reduce_window(x, 0.5, lax.max, (2, 3), (1, 1), "SAME"),
+            lax.reduce_window(x, 2.0, lax.add, (1, 3), (1, 1), ((0, 0), (2, 0))),
+            lax.reduce_window(x, 2.0, lax.add, (1, 3), (1, 1), ((0, 0), (1, 1)), base_dilation=(1, 2)),
+        ),
+        normal(4, 7) - 1,
+    ),
+    "a counter that wraps": (
+        lambda x: lax.while_loop(
+            lambda c: c[0] < np.uint8(250), lambda c: (c[0] + np.uint8(100), c[1] + 1), (np.uint8(1), x)
+        ),
+        normal(3),
+    ),
     "sortmulti": (lambda a, b, c: lax.sort((a, b, c), num_keys=2, dimension=0), integers(9), normal(9), normal(9)),
     "sortneg": (lambda a: jnp.sort(a), SPECIAL),
     "topknan": (lambda a: lax.top_k(a, 4), SPECIAL),
@@ -171,3 +191,18 @@ def test_a_form_computes_what_jax_computes(name: str) -> None:
     wanted = jax.tree_util.tree_leaves(jax.jit(fn)(*args))
     for got, want in zip(evaluate(lower(fn, *args), *args), wanted, strict=True):
         assert_same(got, np.asarray(want))
+
+
+@pytest.mark.parametrize("bits", [(5, 10), (5, 2), (8, 7)], ids=str)
+def test_reduce_precision_to_the_bit(bits: tuple[int, int]) -> None:
+    """A shorter exponent has no subnormals: what is below the smallest normal after rounding is a signed zero."""
+    fractions = np.array(
+        [0, 1, 2**9, 2**11 - 1, 2**11, 2**11 + 1, 2**20, 2**22, 2**23 - 2**11 - 1, 2**23 - 2**11, 2**23 - 1]
+    )
+    steps = np.concatenate([fractions, 2**23 - 2 ** np.arange(12, 22), 2**23 - 2 ** np.arange(12, 22) - 1])
+    exponents = np.array([0, 1, 100, 111, 112, 113, 114, 127, 141, 142, 143, 254, 255])
+    x = (exponents[:, None] * 2**23 + steps).astype(np.uint32).view(np.float32).reshape(-1)
+    x = np.concatenate([x, -x])[~np.isnan(np.tile(x, 2))]
+    fn = lambda x: lax.reduce_precision(x, *bits)  # noqa: E731
+    (got,), want = evaluate(lower(fn, x), x), np.asarray(jax.jit(fn)(x))
+    assert np.array_equal(got, want) and np.array_equal(np.signbit(got), np.signbit(want))

@@ -13,13 +13,17 @@ def unsigned(dt: DType) -> DType:
     return DTYPES[f"u{dt.bits}"]
 
 
+def signed(dt: DType) -> DType:
+    """The signed dtype of the same width."""
+    return DTYPES[f"i{dt.bits}"]
+
+
 def total_order_key(b: Builder, x: Value) -> Value:
     """A signed integer ordered as IEEE totalOrder orders x: -NaN < -inf < ... < -0 < +0 < ... < inf < NaN."""
     if not x.type.dtype.is_float:
         return x
-    signed = DTYPES[f"i{x.type.dtype.bits}"]
-    bits = b.bitcast(x, signed)
-    magnitude = b.like(2 ** (signed.bits - 1) - 1, bits)
+    bits = b.bitcast(x, signed(x.type.dtype))
+    magnitude = b.like(2 ** (x.type.dtype.bits - 1) - 1, bits)
     return b("select", b.cmp("lt", bits, b.like(0, bits)), b("xor", bits, magnitude), bits)
 
 

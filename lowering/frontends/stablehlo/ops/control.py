@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from lowering.frontends.stablehlo.node import Node, handles
 from lowering.ir.program import Block, Op, Value
 from lowering.ir.types import BOOL
@@ -52,7 +54,18 @@ def _counted(node: Node, condition: Block, body: Block) -> Counted | None:
     counter = condition.args.index(i)
     bound = _outside(node, condition, body, limit, made)
     step = _step(node, body, counter, ends[counter])
-    return None if bound is None or step is None else Counted(counter, bound, step)
+    if bound is None or step is None or not _stays_in_range(node, bound, step):
+        return None
+    return Counted(counter, bound, step)
+
+
+def _stays_in_range(node: Node, bound: Value, step: Value) -> bool:
+    """Whether the last step cannot wrap.  A bound that is no literal is an extent: in 32 bits, far from the end."""
+    by, last, dt = node.b.literal(step), node.b.literal(bound), step.type.dtype
+    assert by is not None
+    if last is None:
+        return by == 1 or dt.bits >= 32
+    return last - 1 + by <= np.iinfo(dt.numpy).max
 
 
 def _outside(node: Node, condition: Block, body: Block, limit: Value, made: dict[str, Op]) -> Value | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lowering.frontends.stablehlo.node import Node, handles
-from lowering.frontends.stablehlo.ops.bits import total_order_key
+from lowering.frontends.stablehlo.ops.bits import signed, total_order_key, unsigned
 from lowering.ir.builder import Builder
 from lowering.ir.program import Value
 from lowering.ir.types import BOOL, F32
@@ -25,7 +25,6 @@ _MATH = {
 }
 _BITS = {
     "shift_left": "shl",
-    "shift_right_arithmetic": "shr",
     "popcnt": "popcount",
     "count_leading_zeros": "clz",
     "not": "not",
@@ -77,12 +76,12 @@ def _bitwise(node: Node) -> Value:
     return node.b(_BITS[_short(node)], *node.operands)
 
 
-@handles("stablehlo.shift_right_logical")
-def _shift_right_logical(node: Node) -> Value:
-    from lowering.frontends.stablehlo.ops.bits import unsigned
-
+@handles("stablehlo.shift_right_logical", "stablehlo.shift_right_arithmetic")
+def _shift_right(node: Node) -> Value:
+    """KIR's shift fills by the dtype's sign; StableHLO's by its name, whatever the dtype."""
     b, dt = node.b, node.type.dtype
-    x, n = (b.bitcast(v, unsigned(dt)) for v in node.operands)
+    kind = unsigned(dt) if _short(node) == "shift_right_logical" else signed(dt)
+    x, n = (b.bitcast(v, kind) for v in node.operands)
     return b.bitcast(b("shr", x, n), dt)
 
 
@@ -175,11 +174,24 @@ def _convert(node: Node) -> Value:
     return b.cast(x, to)
 
 
+#: (exponent bits, mantissa bits) of the formats that reduce_precision rounds to.
+_FORMATS = {(8, 23): "f32", (8, 7): "bf16", (5, 10): "f16", (5, 2): "f8e5m2", (11, 52): "f64"}
+
+
 @handles("stablehlo.reduce_precision")
 def _reduce_precision(node: Node) -> Value:
-    formats = {(8, 23): "f32", (8, 7): "bf16", (5, 10): "f16", (5, 2): "f8e5m2", (11, 52): "f64"}
     bits = node.int("exponent_bits"), node.int("mantissa_bits")
-    if bits not in formats:
+    if bits not in _FORMATS:
         raise node.unsupported(f"to {bits[0]} exponent and {bits[1]} mantissa bits", "use a format of ml_dtypes")
     b, (x,) = node.b, node.operands
-    return b.cast(b.cast(x, formats[bits]), x.type.dtype)
+    rounded = b.cast(b.cast(x, _FORMATS[bits]), x.type.dtype)
+    source = next((e for (e, _), name in _FORMATS.items() if name == x.type.dtype.name), bits[0])
+    return rounded if bits[0] >= source else _flushed(b, x, rounded, *bits)
+
+
+def _flushed(b: Builder, x: Value, rounded: Value, exponent: int, mantissa: int) -> Value:
+    """XLA has no subnormals where the exponent is shorter: below the smallest normal, after rounding, a signed zero."""
+    smallest = 2.0 ** (2 - 2 ** (exponent - 1))
+    rounds_up = b.like(smallest - smallest * 2.0 ** -(mantissa + 2), x)
+    zero = b("mul", x, b.like(0.0, x))
+    return b("select", b.cmp("lt", b("abs", x), rounds_up), zero, rounded)

@@ -93,9 +93,16 @@ def _reduce_window(node: Node) -> Sequence[Value]:
         scanned = _as_scan(node, windows, arrays[0], inits[0])
         if scanned is not None:
             return [scanned]
-    b = node.b
-    laid = [windows.patches(b, windows.padded(b, x, v)) for x, v in zip(arrays, inits, strict=True)]
+    b, combine = node.b, combiners.named(node.region(), arrays[0].type.dtype) if n == 1 else None
+    fills = inits if combine is None else [_left_out(b, combine, inits[0])]
+    laid = [windows.patches(b, windows.padded(b, x, v)) for x, v in zip(arrays, fills, strict=True)]
     return fold(node, node.region(), laid, inits, laid[0].type.rank - 1)
+
+
+def _left_out(b: Builder, combine: str, init: Value) -> Value:
+    """What padding holds: XLA leaves it out of the windows, where the specification has the initial value there."""
+    neutral = combiners.neutral(combine, init.type.dtype)
+    return init if combiners.same(b.literal(init), neutral) else b.constant(neutral, init.type.dtype)
 
 
 def _as_scan(node: Node, windows: Windows, x: Value, init: Value) -> Value | None:
