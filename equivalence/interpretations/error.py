@@ -252,7 +252,15 @@ class Error(Interpretation):
     op_min = op_max
 
     def op_rem(self, site: Site, out: Lanes, x: Sequence[Lanes], e: Sequence[Array], growth: Any) -> Array:
-        return self.unknown(site, out, x, e, growth)
+        """fmod is exact; the floor's remainder is rounded where the divisor is added to it."""
+        if not out.dtype.is_float:
+            return self.unknown(site, out, x, e, growth)
+        a, b, floor = wide(x[0]), wide(x[1]), site.attrs["rounding"] == "floor"
+        passed = error_math.remainder(a, b, e, floor=floor)
+        if not floor:
+            return passed
+        added = wide(out) != np.fmod(a, b)
+        return np.where(added, self._rounded(out, passed, x), passed)
 
     def op_math(self, site: Site, out: Lanes, x: Sequence[Lanes], e: Sequence[Array], growth: Any) -> Array:
         fn = site.attrs["fn"]

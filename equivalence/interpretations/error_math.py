@@ -61,3 +61,20 @@ def _power(x: Sequence[Array], e: Sequence[Array]) -> Array:
             reach = np.maximum(reach, np.abs(np.power(base + s * e[0], exponent + t * e[1]) - here))
     sure = (base - e[0] > 0) & ~np.isnan(reach)
     return np.where((e[0] == 0) & (e[1] == 0), 0.0, np.where(sure, reach * _SLACK, np.inf))
+
+
+def remainder(a: Array, b: Array, e: Sequence[Array], *, floor: bool) -> Array:
+    """Of a - q b, q the quotient's whole part: e[0] + |q| e[1] while q is certain, else as far as remainders lie apart.
+
+    All remainders are smaller than their divisor, and have its sign (floor) or that of the dividend.
+    """
+    with np.errstate(all="ignore"):
+        whole, signed = (np.floor, (b, e[1])) if floor else (np.trunc, (a, e[0]))
+        corners = [(a + s * e[0]) / (b + t * e[1]) for s in (-1, 1) for t in (-1, 1)]
+        low, high = np.minimum.reduce(corners), np.maximum.reduce(corners)
+        first, last = whole(low - np.abs(low) * 2.0**-50), whole(high + np.abs(high) * 2.0**-50)
+        moved = e[0] + np.abs(first) * e[1]
+        apart = np.abs(b) * np.where(np.abs(signed[0]) > signed[1], 1, 2) + e[1]
+        error = np.where(first == last, moved, apart) * _SLACK
+        known = (np.abs(b) > e[1]) & np.isfinite(a) & ~np.isnan(error)
+        return np.where((e[0] == 0) & (e[1] == 0), 0.0, np.where(known, error, np.inf))
