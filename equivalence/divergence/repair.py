@@ -50,7 +50,7 @@ def _agrees(c: Context, edit: Edit | None, *, everywhere: bool) -> bool:
         return False
     try:
         return c.repaired(c.b.trace.program, edit, everywhere)
-    except (IrverifyError, TypeError, ValueError, IndexError):  # an edited array may fit no operation
+    except (IrverifyError, TypeError, ValueError, IndexError, OverflowError):  # what is put in may fit no operation
         return False
 
 

@@ -18,7 +18,7 @@ from equivalence.judge.runs import Pair
 from equivalence.verdicts import Level, Report, Verdict
 from lowering.ir.builder import Builder
 from lowering.ir.program import Program, Value
-from lowering.ir.types import F16, F32, I32, I64, TensorType
+from lowering.ir.types import F16, F32, I32, I64, U8, TensorType
 from tests.divergence.programs import Build, context, drawn, kernel, load, store, tensors
 
 X = {"x": (F32, (3, 5))}
@@ -212,6 +212,20 @@ def test_a_graft_mends_or_does_not() -> None:
     right, wrong = found.front_a[0], found.front_b[0]
     assert grafted(found, [wrong], [right])
     assert not grafted(found, [wrong], [wrong])
+
+
+def test_a_value_that_no_dtype_of_b_holds_mends_nothing() -> None:
+    """A's difference is -240; B's is unsigned."""
+    shapes = {"x": (U8, (40,)), "y": (U8, (40,))}
+    f32 = lambda b, x: b("cast", x, to="f32")  # noqa: E731
+    a = tensors("a.py", lambda b, x, y: b("abs", b("sub", f32(b, x), f32(b, y))), shapes)
+    b = tensors("b.py", lambda b, x, y: b("abs", f32(b, b("sub", x, y))), shapes)
+    rng = np.random.default_rng(1)
+    inputs = {name: rng.integers(0, 256, 40).astype(np.uint8) for name in shapes}
+    assert explain(a, b, inputs, inputs, level_wanted="ieee").b is not None
+    found = context(a, b, "ieee", inputs)
+    wrong = next(n for n in found.front_b if n.op is not None and n.op.results[0].type.dtype is U8)
+    assert not grafted(found, [wrong], [n for n in found.front_a if n.value < 0][:1])
 
 
 def test_where_nothing_is_sure_little_is_said() -> None:

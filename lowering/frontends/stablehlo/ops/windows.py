@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import product
 from math import prod
 
+from lowering.frontends.stablehlo.folding import FoldingBuilder
 from lowering.frontends.stablehlo.node import Node, handles
 from lowering.frontends.stablehlo.ops import combiners
 from lowering.frontends.stablehlo.ops.reduction import fold
@@ -99,7 +100,7 @@ def _reduce_window(node: Node) -> Sequence[Value]:
     return fold(node, node.region(), laid, inits, laid[0].type.rank - 1)
 
 
-def _left_out(b: Builder, combine: str, init: Value) -> Value:
+def _left_out(b: FoldingBuilder, combine: str, init: Value) -> Value:
     """What padding holds: XLA leaves it out of the windows, where the specification has the initial value there."""
     neutral = combiners.neutral(combine, init.type.dtype)
     return init if combiners.same(b.literal(init), neutral) else b.constant(neutral, init.type.dtype)
