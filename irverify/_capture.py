@@ -57,6 +57,7 @@ class Captured:
     configurations: dict[int, str] = field(default_factory=dict)  # KIR under the other autotune configurations
     broken_configurations: dict[int, str] = field(default_factory=dict)  # those that do not lower or run: why
     views: dict[str, tuple[tuple[int, ...], int]] = field(default_factory=dict)  # strides and offset of each input
+    others: list[str] = field(default_factory=list)  # A's buffers for which this side, B, has none (weights.py)
     second: Called | None = None  # of the first capture, where that left state behind
     checks_shapes: bool = True  # False for hand-written kernels: they run at shapes they are not meant for
     sources: dict[str, str] = field(default_factory=dict)  # 'ttir', 'aten', 'stablehlo': for `irverify lower`
@@ -77,8 +78,11 @@ class Adapter(Protocol):
         """A value made by the user's get_inputs as data (irverify.values): arrays, dtypes and devices included."""
         ...
 
-    def call_under_seed(self, function: Callable[..., Any], *args: Any) -> Any:
-        """``function(*args)`` after seeding every random generator; data arguments become the framework's."""
+    def call_under_seed(self, function: Callable[..., Any], *args: Any, seed: int | None = None) -> Any:
+        """``function(*args)`` after seeding every random generator; data arguments become the framework's.
+
+        ``seed``: another one than that of the options.
+        """
         ...
 
     def is_model(self, entry: Any) -> bool:
@@ -89,12 +93,13 @@ class Adapter(Protocol):
         """What is called for an entry that is not a model."""
         ...
 
-    def weights_of(self, model: Any) -> dict[str, Any]:
-        """Parameters and buffers as data."""
+    def weights_of(self, model: Any, again: Callable[[], Any]) -> dict[str, Any]:
+        """Parameters and buffers as data, for ``set_weights``; ``again`` builds the model under another seed."""
         ...
 
     def set_weights(self, model: Any, weights: dict[str, Any]) -> list[str]:
-        """Copies the other side's weights in; a usage error when they do not fit.  Gives notes."""
+        """Copies the other side's weights in, as far as both share them (weights.py); a usage error when they do not
+        fit.  Gives notes."""
         ...
 
     def capture(self, function: Callable[..., Any], bound: Bound) -> Captured:

@@ -16,6 +16,7 @@ import numpy as np
 from irverify._capture import Captured, CaptureOptions
 from irverify.loading import Bound
 from irverify.values import ArrayValue, Named, dtype_named, map_arrays
+from irverify.weights import Weights
 from lowering.capture.jax_trace import JaxTrace
 from lowering.errors import UsageError
 
@@ -53,9 +54,10 @@ class JaxAdapter:
     def _constant(named: Named) -> Any:
         return dtype_named(named.name) if named.kind == "dtype" else None  # a device means nothing to a jax function
 
-    def call_under_seed(self, function: Callable[..., Any], *args: Any) -> Any:
-        random.seed(self.options.seed)
-        np.random.seed(self.options.seed)
+    def call_under_seed(self, function: Callable[..., Any], *args: Any, seed: int | None = None) -> Any:
+        seed = self.options.seed if seed is None else seed
+        random.seed(seed)
+        np.random.seed(seed)
         return function(*self._real(args))
 
     def is_model(self, entry: Any) -> bool:
@@ -65,19 +67,25 @@ class JaxAdapter:
     def callable_of(self, entry: Any) -> Callable[..., Any]:
         return entry
 
-    def weights_of(self, model: Any) -> dict[str, Any]:
-        return {name: self.data_of(value, name) for name, value in vars(model).items() if _is_array(value)}
+    def weights_of(self, model: Any, again: Callable[[], Any]) -> dict[str, Any]:
+        arrays = {name: self.data_of(value, name) for name, value in vars(model).items() if _is_array(value)}
+        return Weights(arrays).to_data()
 
     def set_weights(self, model: Any, weights: dict[str, Any]) -> list[str]:
-        own = {name: value.shape for name, value in vars(model).items() if _is_array(value)}
-        given = {name: value.data.shape for name, value in weights.items()}
-        if own != given:
+        given = Weights.from_data(weights).arrays
+        own = {name: np.asarray(value) for name, value in vars(model).items() if _is_array(value)}
+        shapes = [{n: x.shape for n, x in own.items()}, {n: x.data.shape for n, x in given.items()}]
+        if shapes[0] != shapes[1]:
             raise UsageError(
-                f"the two models do not hold the same arrays: A has {given or 'none'}, B has {own or 'none'}"
+                f"the two models do not hold the same arrays: A has {shapes[1] or 'none'}, B has {shapes[0] or 'none'}"
             )
-        for name, value in weights.items():
+        others = [name for name, value in given.items() if own[name].tobytes() != value.data.tobytes()]
+        for name, value in given.items():
             setattr(model, name, value.data)
-        return ["the weights of A were copied to B"] if own else []
+        if not own:
+            return []
+        said = f", whose own values were others: {', '.join(others)}" if others else ""
+        return [f"the weights of A were copied to B{said}"]
 
     def capture(self, function: Callable[..., Any], bound: Bound) -> Captured:
         from lowering.capture.jax_host import capture_jax

@@ -15,11 +15,10 @@ import numpy as np
 from irverify._capture import Called, Captured, CaptureOptions, array_at, laid_out
 from irverify.loading import Bound
 from irverify.values import ArrayValue, Named, map_arrays
+from irverify.weights import KEPT, WEIGHT, Weights, drawn, share
 from lowering.capture.trace import AtenCall, HostRead, HostTrace, Launch, TensorRef
-from lowering.errors import IrverifyError, UsageError
+from lowering.errors import IrverifyError
 
-Shape = tuple[int, ...]
-WEIGHT = "weight:"  # how the capture calls the parameters and buffers of a module
 MAX_CONFIGURATIONS = 8  # of an autotuned kernel that are checked to lower, beside the one that is compared
 
 
@@ -35,6 +34,8 @@ class TorchAdapter:
         self.checked_configurations = False
         self.checked_state = False
         self.names: dict[str, str] = {}  # of this side's weights -> the other side's
+        self.others: list[str] = []  # buffers of the other side that this side's do not stand for
+        self.drawn: tuple[str, ...] | None = None  # buffers that the model's constructor draws, once that is known
 
     @contextmanager
     def session(self) -> Iterator[None]:
@@ -81,10 +82,11 @@ class TorchAdapter:
 
         return map_arrays(value, change)
 
-    def call_under_seed(self, function: Callable[..., Any], *args: Any) -> Any:
-        random.seed(self.options.seed)
-        np.random.seed(self.options.seed)
-        self.torch.manual_seed(self.options.seed)
+    def call_under_seed(self, function: Callable[..., Any], *args: Any, seed: int | None = None) -> Any:
+        seed = self.options.seed if seed is None else seed
+        random.seed(seed)
+        np.random.seed(seed)
+        self.torch.manual_seed(seed)
         return function(*self._real(args))
 
     # -- models --------------------------------------------------------------------------------------------------
@@ -96,19 +98,38 @@ class TorchAdapter:
         is_function = isinstance(entry, type) and issubclass(entry, self.torch.autograd.Function)
         return entry.apply if is_function else entry
 
-    def weights_of(self, model: Any) -> dict[str, Any]:
-        return {name: self._tensor_data(tensor) for name, tensor in model.state_dict().items()}
+    def weights_of(self, model: Any, again: Callable[[], Any]) -> dict[str, Any]:
+        made = self._weights(model)
+        if self.drawn is None:
+            self.drawn = self._drawn(made, again) if made.computed else ()
+        return Weights(made.arrays, made.buffers, self.drawn).to_data()
+
+    def _weights(self, model: Any) -> Weights:
+        """Parameters and buffers, also those that no state_dict has."""
+        buffers = dict(model.named_buffers(remove_duplicate=False))
+        named = model.state_dict() | buffers
+        arrays = {name: self._tensor_data(x) for name, x in named.items() if isinstance(x, self.torch.Tensor)}
+        return Weights(arrays, tuple(buffers))
+
+    def _drawn(self, made: Weights, again: Callable[[], Any]) -> tuple[str, ...]:
+        """Which buffers come out otherwise under another seed; every generator is left as it was."""
+        plain, numpy = random.getstate(), np.random.get_state()
+        with self.torch.random.fork_rng(devices=[]):
+            try:
+                return drawn(made, self._weights(again()))
+            finally:
+                random.setstate(plain)
+                np.random.set_state(numpy)
 
     def set_weights(self, model: Any, weights: dict[str, Any]) -> list[str]:
-        own = model.state_dict()
-        self.names = pair_weights(
-            {name: tuple(tensor.shape) for name, tensor in own.items()},
-            {name: value.data.shape for name, value in weights.items()},
-        )
-        for name, tensor in own.items():
-            self._overwrite(tensor, weights[self.names[name]])
-        renamed = ", ".join(f"{theirs} to {name}" for name, theirs in self.names.items() if name != theirs)
-        return [f"the weights of A were copied to B{', by position: ' if renamed else ''}{renamed}"] if own else []
+        own = self._weights(model)
+        found = share(own, Weights.from_data(weights))
+        tensors = model.state_dict() | dict(model.named_buffers(remove_duplicate=False))
+        for name in found.copied:
+            self._overwrite(tensors[name], weights["arrays"][found.names[name]])
+        unshared = {name: f"{KEPT.removeprefix(WEIGHT)}{name}" for name in found.own}
+        self.names, self.others = found.names | unshared, found.others
+        return found.notes(own.buffers)
 
     def _overwrite(self, tensor: Any, value: ArrayValue) -> None:
         from lowering.capture.torch_arrays import tensor_of, unobserved
@@ -122,6 +143,7 @@ class TorchAdapter:
         config = int(self.options.config) if self.options.config.isdecimal() else None
         trace = self._trace(function, bound, config, call_again=not self.checked_state)
         captured = captured_trace(trace)
+        captured.others = self.others
         if not self.checked_state:
             self.checked_state = True
             captured.second = self._second_call()
@@ -132,7 +154,9 @@ class TorchAdapter:
 
     def capture_gradients(self, function: Callable[..., Any], bound: Bound, layout: str) -> Captured:
         config = int(self.options.config) if self.options.config.isdecimal() else None
-        return captured_trace(self._trace(function, bound, config, cotangents=layout))
+        captured = captured_trace(self._trace(function, bound, config, cotangents=layout))
+        captured.others = self.others
+        return captured
 
     def _trace(self, function: Callable[..., Any], bound: Bound, config: int | None, **options: Any) -> HostTrace:
         arguments: Any = self._real(bound.args)
@@ -192,23 +216,6 @@ def _inner(tensor: Any) -> Any:
     from lowering.capture.torch_tensor import VirtualTensor
 
     return tensor.inner if isinstance(tensor, VirtualTensor) else tensor
-
-
-def pair_weights(own: dict[str, Shape], given: dict[str, Shape]) -> dict[str, str]:
-    """Own name -> given name: by name, the rest in order where their shapes agree.  Raises UsageError."""
-    pairs = {name: name for name in own if name in given}
-    rest_own, rest_given = [n for n in own if n not in given], [n for n in given if n not in own]
-    alike = len(rest_own) == len(rest_given) and all(own[x] == given[y] for x, y in zip(rest_own, rest_given))
-    resized = [name for name in pairs if own[name] != given[name]]
-    if alike and not resized:
-        return pairs | dict(zip(rest_own, rest_given))
-    raise UsageError(
-        "the two models do not have the same weights, so they cannot be made equal: "
-        f"only in A: {sorted(rest_given) or 'none'}; only in B: {sorted(rest_own) or 'none'}; "
-        f"other shape: {resized or 'none'}. "
-        "Give both the same parameter names (other names are paired in order, where the shapes agree), "
-        "or compare functions that take the weights as arguments"
-    )
 
 
 def lowered(trace: HostTrace) -> str:

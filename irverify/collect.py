@@ -16,6 +16,7 @@ from equivalence.verdicts import Level, ShapeResult
 from irverify.exchange import Exchange
 from irverify.failures import error_of
 from irverify.pairing import pair_programs
+from irverify.weights import keep_own
 from lowering.ir.parser import parse_program
 from lowering.ir.program import Program
 
@@ -148,9 +149,10 @@ def _variant(
     """Both programs, paired, and the values of their inputs; where both have an input, A's value is the one."""
     record_a, record_b = records
     program_a, program_b = (parse_program(exchange.read_text(f"{name}.kir")) for name in names)
+    keep_own(program_a, program_b, record_a, record_b)
     names_b = list(program_b.input_names)
     notes = pair_programs(program_a, program_b, files, functional)
     renamed = dict(zip(names_b, program_b.input_names))
-    inputs = {renamed[name]: value.data for name, value in record_b["inputs"].items()}
-    inputs |= {name: value.data for name, value in record_a["inputs"].items()}
+    inputs = {renamed[name]: value.data for name, value in record_b["inputs"].items() if name in renamed}
+    inputs |= {name: value.data for name, value in record_a["inputs"].items() if name in program_a.input_names}
     return Variant(record_a["label"], program_a, program_b, inputs), notes

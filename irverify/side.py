@@ -11,6 +11,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -268,9 +269,11 @@ class SideRun:
         """The entry itself, or the model built from it with the weights that both sides share."""
         if not self.adapter.is_model(self.entry):
             return self.adapter.callable_of(self.entry), []
-        model = self.adapter.call_under_seed(self.entry, *self._init_values(init))
+        values = self._init_values(init)
+        model = self.adapter.call_under_seed(self.entry, *values)
         if self.job.weights_from == self.job.side:
-            self.exchange.publish(f"weights.v{index}", self.adapter.weights_of(model))
+            again = partial(self.adapter.call_under_seed, self.entry, *values, seed=self.job.seed + 1)
+            self.exchange.publish(f"weights.v{index}", self.adapter.weights_of(model, again))
         elif self.job.weights_from:
             self.exchange.wait(f"weights.v{index}")
             return model, self.adapter.set_weights(model, self.exchange.read(f"weights.v{index}"))
@@ -299,6 +302,7 @@ class SideRun:
                 "inputs": captured.inputs,
                 "outputs": outputs,
                 "views": {view: [list(strides), offset] for view, (strides, offset) in captured.views.items()},
+                "others": captured.others,
                 "kernels": captured.kernels,
                 "notes": captured.notes,
                 "sources": sorted(captured.sources),

@@ -63,8 +63,8 @@ class FakeAdapter:
             return [self.data_of(item, path) for item in value]
         return ArrayValue(value) if isinstance(value, np.ndarray) else value
 
-    def call_under_seed(self, function: Callable[..., Any], *args: Any) -> Any:
-        np.random.seed(self.options.seed)
+    def call_under_seed(self, function: Callable[..., Any], *args: Any, seed: int | None = None) -> Any:
+        np.random.seed(self.options.seed if seed is None else seed)
         return function(*args)
 
     def is_model(self, entry: Any) -> bool:
@@ -73,7 +73,7 @@ class FakeAdapter:
     def callable_of(self, entry: Any) -> Callable[..., Any]:
         return entry
 
-    def weights_of(self, model: Any) -> dict[str, Any]:
+    def weights_of(self, model: Any, again: Callable[[], Any]) -> dict[str, Any]:
         return {"scale": ArrayValue(model.scale)}
 
     def set_weights(self, model: Any, weights: dict[str, Any]) -> list[str]:
