@@ -1,4 +1,4 @@
-"""ATen operations that torch has no decomposition for, taken apart here.
+"""ATen operations that torch has no decomposition for, or a wrong one, taken apart here.
 
 Takes and gives tensors through torch's own public functions, which are captured in turn.  Must not know about traces.
 """
@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 _SUM, _MEAN, _MAX = 0, 1, 2
+_NO_REDUCTION = 0  # of a loss, whose mean is _MEAN too
 
 
 def embedding_bag(
@@ -45,7 +46,24 @@ def embedding_bag(
     return total, bag, sizes, sizes
 
 
+def multilabel_margin_loss(x: Tensor, target: Tensor, reduction: int) -> tuple[Tensor, Tensor]:
+    """(loss, which classes are labels).  A row's labels end at its first -1; torch's own goes on behind it."""
+    labels = torch.atleast_2d(target)
+    rows, classes = torch.atleast_2d(x), labels.shape[1]
+    counted = (labels < 0).to(torch.int64).cumsum(1) == 0
+    at = labels.clamp(min=0)
+    hits = torch.zeros_like(labels).scatter_add(1, at, counted.to(labels.dtype))
+    margins = (1 - rows.gather(1, at)[:, :, None] + rows[:, None, :]).clamp(min=0)
+    meant = counted[:, :, None] & (hits == 0)[:, None, :]
+    loss = torch.where(meant, margins, torch.zeros_like(margins)).sum((1, 2)) / classes
+    is_target = (hits > 0).to(x.dtype).reshape(target.shape)
+    if reduction == _NO_REDUCTION:
+        return loss.reshape(target.shape[:-1]), is_target
+    return (loss.mean() if reduction == _MEAN else loss.sum()), is_target
+
+
 def table() -> dict[Any, Any]:
     """Decompositions by overload."""
     aten = torch.ops.aten
-    return dict.fromkeys((aten._embedding_bag.default, aten._embedding_bag_forward_only.default), embedding_bag)
+    bags = dict.fromkeys((aten._embedding_bag.default, aten._embedding_bag_forward_only.default), embedding_bag)
+    return {**bags, aten.multilabel_margin_loss_forward.default: multilabel_margin_loss}

@@ -220,6 +220,15 @@ def test_values_broadcast_over_a_mask(name: str, accumulate: bool) -> None:
     check(lambda x: torch.ops.aten.index_put(x, mask(x), values, accumulate), x)
 
 
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+def test_labels_end_at_the_first_negative_one(reduction: str) -> None:
+    """torch's own decomposition counts the labels behind it too."""
+    x, target = rand(4, 5), torch.tensor([[1, 0, -1, 2, 3], [4, -1, 4, 4, 4], [-1, 0, 0, 0, 0], [3, 2, 1, 0, 4]])
+    fn = lambda x, t: F.multilabel_margin_loss(x, t, reduction=reduction)  # noqa: E731
+    check(fn, x, target, ulps=8)
+    check(fn, x[0], target[0], ulps=8)
+
+
 # -- roundings of fused kernels ---------------------------------------------------------------------------------------
 
 _N = 992  # whole vectors: the CPU's scalar tail is compiled otherwise for some ops
