@@ -19,6 +19,8 @@ from typing import Any
 
 from lowering.errors import UsageError
 
+AS_GIVEN = "Python arguments have the given values"  # a note, save where other numbers are tried
+
 
 class ComparesItself(BaseException):
     """The file calls ``compare`` while it is imported: what it compares is defined by then, the rest is not needed.
@@ -124,7 +126,7 @@ def _python_values(
     parameters = signature.parameters.values() if signature else ()
     defaults = {p.name: p.default for p in parameters if p.name not in given and p.default is not p.empty}
     fixed = [f"{name}={value!r}" for name, value in (given | defaults).items() if _is_python_value(value)]
-    return [f"Python arguments have the given values: {', '.join(fixed)}"] if fixed else []
+    return [f"{AS_GIVEN}: {', '.join(fixed)}"] if fixed else []
 
 
 def _is_python_value(value: Any) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -16,7 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from irverify import cotangents, layouts, leading, loading, shapes
+from irverify import cotangents, layouts, leading, loading, scalars, shapes
 from irverify._capture import Adapter, Captured, CaptureOptions, load_adapter
 from irverify.exchange import Exchange
 from irverify.failures import describe
@@ -44,6 +44,8 @@ class SideRun:
     short: set[str] = field(default_factory=set)  # grids that stop short of an operand at the given shape
     checks_shapes: bool = True  # whether the frameworks refuse shapes that do not fit, in what was captured so far
     costs: dict[int, tuple[int, float]] = field(default_factory=dict)  # by variant: input elements, seconds of capture
+
+    sizes: dict[int, shapes.Sizes] = field(default_factory=dict)  # by variant of the leading side
 
     def run(self) -> None:
         begun = threading.Thread(target=self._announce_early, daemon=True)
@@ -73,13 +75,17 @@ class SideRun:
         if not self.exchange.has("v0"):
             self._announce(0, GIVEN, recipe, recipe.plan.given)
         self._do(0, GIVEN, must_work=True)
+        self.sizes[0] = recipe.plan.given
         count = 1
         most = self.job.max_shapes + (recipe.plan.extra if self.job.max_shapes > 1 else 0)
         for label, sizes in recipe.plan.tries:
             if count >= most or time.monotonic() - self.started > self.job.variant_seconds:
                 break
-            count += self._try(count, label, recipe, sizes)
+            tried = self._try(count, label, partial(self._variant, label, recipe, sizes))
+            self.sizes |= {count: sizes} if tried else {}
+            count += tried
         count += self._try_split(count, recipe)
+        count += self._try_numbers(count, recipe)
         self._choose_for_layouts()
         self.exchange.publish("end", {"count": count, "note": recipe.note})
 
@@ -140,11 +146,18 @@ class SideRun:
         self._publish(f"v{index}", shapes.SPLIT, captured)
         return 1
 
-    def _try(self, index: int, label: str, recipe: leading.Recipe, sizes: dict[str, int]) -> int:
+    def _try_numbers(self, index: int, recipe: leading.Recipe) -> int:
+        """One more run with other floats among the arguments."""
+        if self.job.max_shapes < 2 or time.monotonic() - self.started > self.job.variant_seconds:
+            return 0
+        variant = scalars.other_numbers(self._variant(scalars.LABEL, recipe, self.sizes[self._cheap()]))
+        return self._try(index, variant["label"], lambda: variant) if variant is not None else 0
+
+    def _try(self, index: int, label: str, make: Callable[[], dict[str, Any]]) -> int:
         """1 when the shape counts.  It is announced only then, so the other side never sees a shape that does not."""
         started = time.monotonic()
         try:
-            variant = self._variant(label, recipe, sizes)
+            variant = make()
             captured = self._capture(variant, index)
         except InternalError:
             raise
@@ -193,10 +206,13 @@ class SideRun:
         self.checks_shapes &= captured.checks_shapes
         self.costs[index] = (sum(x.size for x in captured.inputs.values()), time.monotonic() - started)
 
+    def _cheap(self) -> int:
+        """The set of shapes at which a run more is little: the given one if small, else the smallest."""
+        return 0 if self.costs[0][0] <= SMALL else min(self.sizes, key=lambda index: self.costs[index][0])
+
     def _choose_for_layouts(self) -> None:
-        """The set of shapes whose arguments both sides also get as views: the given one if small, else the smallest."""
-        smallest = min(self.costs, key=lambda index: self.costs[index][0])
-        chosen = 0 if self.costs[0][0] <= SMALL else smallest
+        """The set of shapes whose arguments both sides also get as views."""
+        chosen = self._cheap()
         if self.job.layouts and self.costs[chosen][0] > MOST:
             self.exchange.publish(NO_LAYOUTS, {"why": "the inputs are too large"})
         elif self.job.layouts:
@@ -254,7 +270,8 @@ class SideRun:
             else self.adapter.capture(function, bound)
         )
         self._check_coverage(captured.notes, index)
-        captured.notes = [*bound.notes, *notes, *captured.notes]
+        said = [note for note in bound.notes if not (variant.get("numbers") and note.startswith(loading.AS_GIVEN))]
+        captured.notes = [*said, *notes, *captured.notes]
         return captured
 
     def _check_coverage(self, notes: list[str], index: int) -> None:

@@ -1,0 +1,38 @@
+"""Other values for the numbers among the arguments: capture folds them into the program, and 0.5 hides p and 1 - p.
+
+Takes a variant as the leading side announces it; gives one in which ordinary floats are others.  Whole numbers stay:
+they are sizes, axes, flags.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+LABEL = "other numbers"
+LEAST = 1e-3  # below this a number is an epsilon, whose size is meant
+FACTOR = 0.75  # keeps the sign and what lies within (0, 1), and is exact where the number has few digits
+SHOWN = 4
+
+
+def other_numbers(variant: dict[str, Any]) -> dict[str, Any] | None:
+    """The same arrays beside other numbers, also those that a model is built with; None where there are none."""
+    changed: dict[float, float] = {}
+    made = {**variant, "arguments": _changed(variant["arguments"], changed), "init": _changed(variant["init"], changed)}
+    if not changed:
+        return None
+    words = [f"{new:.6g} for {old:.6g}" for old, new in changed.items()]
+    more = ["..."] if len(words) > SHOWN else []
+    return made | {"label": f"{LABEL}: {', '.join(words[:SHOWN] + more)}", "numbers": True}
+
+
+def _changed(value: Any, changed: dict[float, float]) -> Any:
+    """``value`` with its ordinary floats replaced; each goes into ``changed``."""
+    if type(value) is float and math.isfinite(value) and abs(value) >= LEAST:
+        changed[value] = value * FACTOR
+        return changed[value]
+    if isinstance(value, dict):
+        return {key: _changed(item, changed) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(_changed(item, changed) for item in value)
+    return value

@@ -1,0 +1,69 @@
+"""Floats among the arguments take other values once: 0.5 hides p and 1 - p."""
+
+from __future__ import annotations
+
+import pytest
+
+from equivalence.verdicts import Level
+from irverify import compare, scalars
+from tests.tool.conftest import Write
+
+
+def variant(*arguments: object, init: object = None) -> dict[str, object]:
+    return {"label": "given", "arguments": [(None, value) for value in arguments], "sizes": {}, "init": init}
+
+
+def test_ordinary_floats_change() -> None:
+    made = scalars.other_numbers(variant(0.5, [3, True, (-2.0,)], 1e-5, 0.0, float("inf"), init=[1.0]))
+    assert made is not None
+    assert [value for _, value in made["arguments"]] == [0.375, [3, True, (-1.5,)], 1e-5, 0.0, float("inf")]
+    assert made["init"] == [0.75]
+    assert made["label"] == "other numbers: 0.375 for 0.5, -1.5 for -2, 0.75 for 1"
+
+
+def test_without_floats_there_is_no_other_variant() -> None:
+    assert scalars.other_numbers(variant(3, "x", None, True, init=[64])) is None
+
+
+AVERAGE = "import torch\ndef f(m, x, a):\n    return {}\n"
+
+
+@pytest.mark.parametrize(("b", "level"), [
+    ("m * a + (1 - a) * x", Level.BITWISE),
+    ("(1 - a) * m + a * x", Level.DIFFERENT),
+])  # fmt: skip
+def test_a_half_does_not_hide_its_complement(write: Write, b: str, level: Level) -> None:
+    sides = write("a.py", AVERAGE.format("a * m + (1 - a) * x")), write("b.py", AVERAGE.format(b))
+    report = compare(*sides, inputs=["f32[40]", "f32[40]", "0.5"], shapes="given")
+    assert report.verdict.level is level
+    assert [shape.note for shape in report.shapes][1] == "other numbers: 0.375 for 0.5"
+    assert not any("a=0.375" in line for line in report.assumptions)
+
+
+def test_other_numbers_count_only_where_a_runs(write: Write) -> None:
+    a = AVERAGE.format("m + x if a == 0.5 else 1 / 0")
+    report = compare(write("a.py", a), write("b.py", AVERAGE.format("m + x")), inputs=["f32[8]", "f32[8]", 0.5],
+                     shapes="given")  # fmt: skip
+    assert report.verdict.level is Level.BITWISE
+    assert any("A does not run there" in shape.note for shape in report.shapes)
+
+
+SCALED = """
+import torch
+class {name}(torch.nn.Module):
+    def __init__(self, alpha):
+        super().__init__()
+        self.alpha = alpha
+    def forward(self, x):
+        return {call}
+def get_inputs():
+    return [torch.randn(4, 6)]
+def get_init_inputs():
+    return [0.5]
+"""
+
+
+def test_numbers_that_a_model_is_built_with(write: Write) -> None:
+    a = SCALED.format(name="Model", call="x * (1 - self.alpha)")
+    b = SCALED.format(name="ModelNew", call="x * self.alpha")
+    assert compare(write("a.py", a), write("b.py", b), shapes="given").verdict.level is Level.DIFFERENT
