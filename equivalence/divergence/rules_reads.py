@@ -93,6 +93,13 @@ def _mask_in_a(c: Context) -> Span | None:
     return c.root_a.made
 
 
+def _rejected(node: Node, numbers: np.ndarray) -> np.ndarray:
+    """What this lane of a select did not take; all of it where one lane stands for many."""
+    shape = node.application.shape
+    one_each = np.broadcast_shapes(numbers.shape, shape) == shape
+    return np.atleast_1d(np.broadcast_to(numbers, shape)[node.lane] if one_each else numbers.ravel())
+
+
 def too_little(c: Context) -> Explanation | None:
     """A's result depends on elements that a select or mask of B throws away."""
     if not c.missing or c.extra:
@@ -101,8 +108,7 @@ def too_little(c: Context) -> Explanation | None:
     for node in nodes(c.b, c.b.cone):
         choice = node.application.choice
         if node.name == "select" and choice is not None and choice.rejected is not None:
-            rejected = int(np.broadcast_to(choice.rejected, node.application.shape)[node.lane])
-            if tainted[rejected]:
+            if tainted[_rejected(node, choice.rejected)].any():
                 return _strict(c, node)
     return None
 

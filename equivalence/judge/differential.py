@@ -135,7 +135,9 @@ def _outside(
     seed = judge.options.seed
     for arrays in inputs.near(pair.inputs, constants(pair), seed):
         yield inputs.NEAR, ranges.within(arrays, pair.inputs, declared)
-    yield from ranges.integers(pair.inputs, declared, _whole(pair), seed)
+    literals = _whole(pair)
+    yield from ranges.integers(pair.inputs, declared, literals, seed)
+    yield from ranges.throughout(pair.inputs, declared, literals)
     yield from ranges.empty_rows(pair.inputs, seed)
     yield from inputs.outside(pair.inputs, seed, frozenset(declared))
 
@@ -149,6 +151,7 @@ def _compared(
         return None
     if label in inputs.BEYOND:
         one_sided = _finite(test.run)
+    one_sided |= label in ranges.IN_DOMAIN
     for evidence, seen in zip(judge.evidence, test.seen, strict=True):
         evidence.add_test(test.run, label, seen, one_sided)
         if label in inputs.USUAL:

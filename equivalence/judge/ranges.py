@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,11 @@ from equivalence.judge.runs import Pair
 _RANGE = re.compile(r"\bin\s*[\[(]\s*(?P<low>[^,\s]+)\s*,\s*(?P<high>[^\])\s]+)\s*(?P<close>[\])])")
 _NAMED = re.compile(r"\s*(?P<name>[A-Za-z_]\w*)\s*=")
 ENDS, REDRAWN, LITERALS = "integers at the ends of their range", "other integers of their range", "integers of the code"
-INTEGERS = frozenset([ENDS, REDRAWN, LITERALS])
-MOST_LITERALS = 16
+THROUGHOUT, ONE_GIVEN = "one integer of the code throughout", "one given integer, which the code names, throughout"
+INTEGERS = frozenset([ENDS, REDRAWN, LITERALS, THROUGHOUT, ONE_GIVEN])
+#: Sets in which a NaN or an infinity on one side alone counts: the values were declared, so they are in the domain.
+IN_DOMAIN = frozenset([THROUGHOUT])
+MOST_LITERALS, MOST_THROUGHOUT = 16, 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +125,38 @@ def integers(
     }  # fmt: skip
     if named:
         yield LITERALS, {**given, **named}
+
+
+def throughout(
+    given: Mapping[str, np.ndarray], ranges: Mapping[str, Range], literals: Sequence[int]
+) -> Iterator[tuple[str, Arrays]]:
+    """Every integer is one that the programs name: all labels left out, every token the padding.
+
+    Where no range was declared, one of the given values, of inputs that repeat values in no order: labels, no offsets.
+    """
+    whole = {name: x for name, x in given.items() if x.dtype.kind in "iu" and x.size > 1}
+    free = {name: ranges[name].integers for name in whole if name in ranges and ranges[name].drawable}
+    yield from _filled(
+        THROUGHOUT, given, literals, lambda name, v: name in free and free[name][0] <= v <= free[name][1]
+    )
+    loose = {name: set(x.reshape(-1).tolist()) for name, x in whole.items() if name not in ranges and _in_no_order(x)}
+    yield from _filled(ONE_GIVEN, given, literals, lambda name, v: v in loose.get(name, ()))
+
+
+def _filled(
+    label: str, given: Mapping[str, np.ndarray], literals: Sequence[int], may: Callable[[str, int], bool]
+) -> Iterator[tuple[str, Arrays]]:
+    """One set for each of the first literals that some input may hold everywhere."""
+    made = ({name: np.full_like(x, v) for name, x in given.items() if may(name, v)} for v in literals)
+    for arrays in islice(filter(None, made), MOST_THROUGHOUT):
+        yield label, {**given, **arrays}
+
+
+def _in_no_order(x: np.ndarray) -> bool:
+    """Some value comes twice, and they neither rise nor fall."""
+    flat = x.reshape(-1)
+    rises, falls = (flat[1:] >= flat[:-1]).all(), (flat[1:] <= flat[:-1]).all()
+    return np.unique(flat).size < flat.size and not rises and not falls
 
 
 def empty_rows(given: Mapping[str, np.ndarray], seed: int) -> Iterator[tuple[str, Arrays]]:

@@ -47,6 +47,37 @@ def test_integers_of_a_declared_range() -> None:
     assert not list(ranges.integers(PAIR.inputs, {}, [7], 0))  # integers without a range are never invented
 
 
+def test_one_literal_throughout() -> None:
+    declared = ranges.declared(["f32[4,6]", "i64[6] in [0,50)"], PAIR)
+    made = list(ranges.throughout(PAIR.inputs, declared, [-100, 7, 49, 60]))
+    assert [(label, set(arrays["x1"].tolist())) for label, arrays in made] == [
+        (ranges.THROUGHOUT, {7}), (ranges.THROUGHOUT, {49})
+    ]  # fmt: skip
+    undeclared = list(ranges.throughout(PAIR.inputs, {}, [-100, 2, 7, 49]))  # 2 is no given label
+    assert [(label, set(arrays["x1"].tolist())) for label, arrays in undeclared] == [(ranges.ONE_GIVEN, {7})]
+    for ordered in ([0, 1, 3, 3], [3, 0, 2, 1]):  # offsets, a permutation
+        assert not list(ranges.throughout({"x0": X, "x1": np.array(ordered)}, {}, [0, 3]))
+
+
+@pytest.mark.parametrize(("spec", "level"), [
+    ("i64[8] in [0,10)", Level.DIFFERENT), ("i64[8] in [8,10)", Level.REAL), ("3", Level.REAL)
+])  # fmt: skip
+def test_every_label_left_out(spec: str, level: Level) -> None:
+    """0/0 on one side, where the count is not kept from 0 on the other: only within a declared range."""
+
+    def mean(least: float) -> Body:
+        def body(k, x, y):
+            kept = k.where(k.cmp("ne", y, 7), k.lit(1.0, x), 0.0)
+            return k.div(k.sum(k.mul(x, kept)), k.max(k.sum(kept), least))
+
+        return body
+
+    a, b = (program(mean(least), "f32[8]", "i64[8]") for least in (0.0, 1.0))
+    labels = np.array([8, 9, 8, 9, 8, 9, 9, 8], np.int64)
+    options = CompareOptions(a="a", b="b", inputs=("f32[8]", spec))
+    assert judge([a], [b], [{"x0": np.ones(8, np.float32), "x1": labels}], options).verdict.level is level
+
+
 @pytest.mark.parametrize("words", ["sorted", "permutation"])
 def test_permutations_and_sorted_integers_stay(words: str) -> None:
     declared = ranges.declared(["f32[4,6]", f"i64[6] in [0,50) {words}"], PAIR)
