@@ -59,6 +59,15 @@ _MORE = _names(
     linalg_vector_norm addmv dist ldexp copysign remainder
     """
 )
+# Of these a table's formula may consist; the rest of it is constants.
+TABLE_OPS = _names(
+    """
+    arange linspace full full_like ones ones_like zeros zeros_like scalar_tensor _to_copy clone repeat cat stack flip
+    add sub rsub mul div neg abs reciprocal pow exp exp2 log log2 sqrt rsqrt sin cos maximum minimum clamp
+    """
+)
+# Arguments that say where a tensor lies or how a draw is made, not which values it has.
+UNRECORDED_KWARGS = frozenset({"device", "layout", "pin_memory", "non_blocking", "generator", "memory_format"})
 INTEGER_DRAWS = _names("randint randint_like random random_ randperm")
 RENAMED = {"aten.zero_": ("aten.fill", "Scalar", (0,)), "aten.copy_": ("aten.copy", "default", ())}
 # Allocation only: their results are storages of origin 'empty' (or views), not events.

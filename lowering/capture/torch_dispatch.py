@@ -18,6 +18,7 @@ from torch.utils._pytree import tree_iter, tree_map
 from lowering.capture import aten_policy as policy
 from lowering.capture.aten_events import as_data, functional_form, references_in, written_tensors
 from lowering.capture.draws import Streams
+from lowering.capture.host_tables import HostTables
 from lowering.capture.recorder import Recorder
 from lowering.capture.torch_precision import flags_in_force, sentence
 from lowering.capture.torch_streams import Clocks
@@ -26,7 +27,6 @@ from lowering.capture.trace import AtenCall
 from lowering.capture.user_frames import CAPTURE_FRAME, user_span
 from lowering.errors import Span, Unsupported
 
-_UNRECORDED_KWARGS = frozenset({"device", "layout", "pin_memory", "non_blocking", "generator", "memory_format"})
 _MAY_BLOCK = frozenset({"aten.copy_", "aten._to_copy"})
 _MAY_MIX_DEVICES = frozenset(
     {
@@ -55,6 +55,7 @@ class Dispatcher:
         self._running: list[str] = []
         self.streams = Streams()
         self.clocks = Clocks()
+        self._tables: HostTables | None = None  # of the recorder
         self._made: dict[int, Span] = {}  # address of a plain storage -> where it was made
 
     # -- entry ---------------------------------------------------------------------------------------------------
@@ -88,8 +89,12 @@ class Dispatcher:
 
     def _plain(self, func: Any, args: Any, kwargs: Any) -> Any:
         """An op on tensors that are none of the trace's: what it draws is a constant of this run."""
-        if self.recorder is None or torch.Tag.nondeterministic_seeded not in func.tags:
+        if self.recorder is None:
             return func(*args, **kwargs)
+        if torch.Tag.nondeterministic_seeded not in func.tags:
+            result = func(*args, **kwargs)
+            self._tables_of(self.recorder).remember(func, args, kwargs, result, self.span())
+            return result
         with self.streams.drawing(_generator(args, kwargs), cuda=False) as draw:
             result = func(*args, **kwargs)
         name = self._named(draw, func, args, written_tensors(func, args, kwargs, result))
@@ -97,6 +102,11 @@ class Dispatcher:
             self.recorder.trace.host_draws.append(name)
             self._note_randomness(func)
         return result
+
+    def _tables_of(self, recorder: Recorder) -> HostTables:
+        if self._tables is None or self._tables.recorder is not recorder:
+            self._tables = HostTables(recorder)
+        return self._tables
 
     def _concerns_us(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         device = kwargs.get("device")
@@ -195,7 +205,11 @@ class Dispatcher:
         """The arguments as data.  Taken before the op runs: constants must enter with their old bytes."""
         if self.recorder is None:
             return (), {}
-        kept = {name: value for name, value in kwargs.items() if name not in _UNRECORDED_KWARGS}
+        tables = self._tables_of(self.recorder)
+        for leaf in tree_iter((args, kwargs)):
+            if isinstance(leaf, torch.Tensor):
+                tables.enter(leaf)
+        kept = {name: value for name, value in kwargs.items() if name not in policy.UNRECORDED_KWARGS}
         return as_data(tuple(args), self.recorder), as_data(kept, self.recorder)
 
     def _record(self, func: Any, before: Any, args: Any, kwargs: Any, result: Any, untrue: bool, draw: Any) -> None:
