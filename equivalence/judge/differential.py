@@ -55,6 +55,7 @@ def run(judge: Judge) -> None:
             continue
         _at(judge, pair, pair.size > (FEW_MORE if number else FEW_FROM), tally)
     _cancelling(judge, tally)
+    _at_given(judge, tally)
     judge.checks.append(_check(judge, tally, before, large))
 
 
@@ -100,6 +101,15 @@ def _at(judge: Judge, pair: Pair, few: bool, tally: Tally) -> None:
             _compared(judge, pair, magnitudes.LABEL, arrays, tally, one_sided=False)
     except OutOfTime:
         tally.late, tally.planned = True, tally.planned + 1
+
+
+def _at_given(judge: Judge, tally: Tally) -> None:
+    """Where only other sets of shapes tell the two apart, what else is to be said of the given one."""
+    given = judge.pairs[0]
+    failed = {id(failure.run.pair) for evidence in judge.evidence for failure in evidence.witnessed}
+    tested = any(pair is given for pair in judge.tested())
+    if failed and id(given) not in failed and not tested and given.size <= MOST_ELEMENTS:
+        _at(judge, given, given.size > FEW_MORE, tally)
 
 
 def _cancelling(judge: Judge, tally: Tally) -> None:

@@ -178,6 +178,7 @@ class Judge:
         for found in (found for e in self.evidence for found in sensitivity.turned(e, programs)):
             self.find(found)
         verdicts = [level(evidence, self.runner.freedoms, self.real) for evidence in self.evidence]
+        self.place_failures()
         report = Report(
             Verdict.merge(verdicts), [self.result(e, v) for e, v in zip(self.evidence, verdicts, strict=True)]
         )
@@ -291,6 +292,12 @@ class Judge:
         """What is said of the given set of shapes: levels lost at those that led were not looked at again."""
         lost = [LOST[name] for name in WORDS if name not in {hashed.name for hashed in hashes}]
         return f"given ({' and '.join(lost)} not tried: lost at other shapes)" if lost else "given"
+
+    def place_failures(self) -> None:
+        """Sets of shapes at which some test tells the two apart."""
+        for failure in (failure for evidence in self.evidence for failure in evidence.witnessed):
+            if id(failure.run.pair) in self.results:
+                self.results[id(failure.run.pair)].level = Level.DIFFERENT
 
     def random_draws(self, pair: Pair, run: PairRun) -> None:
         """Whether the two draw the same numbers; where they do, that rests on generators in the same state."""

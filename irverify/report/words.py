@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from equivalence.verdicts import Level, Report, Verdict
+from equivalence.verdicts import Level, Report, ShapeResult, Verdict
+from irverify import scalars
 
 _SENTENCES = {
     Level.BITWISE: "bit for bit the same for every input of these shapes",
@@ -37,7 +38,8 @@ def level_in_words(verdict: Verdict) -> str:
 def headline(report: Report) -> str:
     """One sentence: verdict, meaning, what it is about, and why when that is not plain."""
     verdict = report.verdict
-    parts = [f"{level_in_words(verdict)}: {_pair(report)}{_SENTENCES[verdict.level]}{_up_to(report)}"]
+    sentence = _elsewhere(report) or _SENTENCES[verdict.level]
+    parts = [f"{level_in_words(verdict)}: {_pair(report)}{sentence}{_up_to(report)}"]
     if verdict.level is not Level.DIFFERENT:
         parts += _reservations(report)
     elif report.witness is not None:
@@ -47,6 +49,25 @@ def headline(report: Report) -> str:
     if verdict.site is not None and verdict.site.line:
         parts.append(f"at {verdict.site}")
     return "; ".join(parts)
+
+
+def _elsewhere(report: Report) -> str:
+    """Where the two differ, when that is only beside what was given: a size or a number that one of them has fixed."""
+    counted = [shape for shape in report.shapes if shape.shapes and shape.level is not Level.UNDECIDED]
+    differing = [shape for shape in counted if shape.level is Level.DIFFERENT]
+    if report.verdict.level is not Level.DIFFERENT or not differing or counted[0] is not report.shapes[0]:
+        return ""
+    if counted[0].level is Level.DIFFERENT:
+        return ""
+    numbers = [shape.note for shape in differing if shape.note.startswith(scalars.LABEL)]
+    if len(numbers) == len(differing):
+        return f"agree in every test as given, differ with {numbers[0]}"
+    dims = next(_dims(shape) for shape in differing if not shape.note.startswith(scalars.LABEL))
+    return f"agree in every test at the given shapes, differ at {dims}"
+
+
+def _dims(shape: ShapeResult) -> str:
+    return ", ".join(f"{name}[{','.join(map(str, size))}]" for name, size in shape.shapes.items())
 
 
 def _reservations(report: Report) -> list[str]:
@@ -59,8 +80,7 @@ def _reservations(report: Report) -> list[str]:
         parts.append(f"B takes inputs to be contiguous, A does not: it reads other elements of views ({strays.layout})")
     lost = next((shape for shape in report.shapes if shape.note.startswith("not counted: B ")), None)
     if lost is not None:
-        dims = ", ".join(f"{name}[{','.join(map(str, size))}]" for name, size in lost.shapes.items())
-        parts.append(f"{lost.note.removeprefix('not counted: ')} at another shape, {dims}")
+        parts.append(f"{lost.note.removeprefix('not counted: ')} at another shape, {_dims(lost)}")
     return parts
 
 

@@ -14,6 +14,7 @@ from irverify.options import CompareOptions
 from lowering.ir.builder import Builder
 from lowering.ir.program import Program
 from lowering.ir.types import F32, TensorType
+from tests.semantics.programs import arrays, program
 
 X = np.array([1.5, -0.25, 3.0], np.float32)
 OPTIONS = CompareOptions(a="a.py", b="b.py")
@@ -101,3 +102,15 @@ def ranks(a_first: bool) -> Program:
 def test_outputs_that_are_indices_are_no_obstacle_to_dismissing_choices() -> None:
     report = judge([ranks(True)], [ranks(False)], [{"x": np.abs(X)}], OPTIONS)
     assert report.verdict.level is not Level.DIFFERENT
+
+
+@pytest.mark.parametrize(("most", "there"), [(None, Level.BITWISE), (50.0, Level.DIFFERENT)])
+def test_the_given_shapes_are_tested_too_where_smaller_ones_differ(most: float | None, there: Level) -> None:
+    """A clamp at 50 shows at the given shapes on derived inputs only, which the smallest shapes have had."""
+    same = lambda k, x: k.mul(x, 2.0)  # noqa: E731
+    clamped = lambda k, x: k.mul(x if most is None else k.min(x, most), 2.0)  # noqa: E731
+    specs = "f32[24]", "f32[5]"
+    a = [program(same, spec) for spec in specs]
+    b = [program(clamped, specs[0]), program(lambda k, x: k.mul(x, 3.0), specs[1])]
+    report = judge(a, b, [arrays(1, spec) for spec in specs], OPTIONS)
+    assert [shape.level for shape in report.shapes] == [there, Level.DIFFERENT]

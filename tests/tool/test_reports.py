@@ -29,7 +29,25 @@ from irverify.report.html import report_to_html
 from irverify.report.json import report_to_dict, report_to_json
 from irverify.report.text import console_for, print_report
 from irverify.report.witness import save_witness
+from irverify.report.words import headline
 from lowering.errors import Span, UsageError
+
+
+@pytest.mark.parametrize(("levels", "said"), [
+    (("bitwise", "different"), "agree in every test at the given shapes, differ at x[37]"),
+    (("different", "different"), "not equivalent"),
+    (("undecided", "different"), "not equivalent"),
+])  # fmt: skip
+def test_a_difference_at_other_shapes_only_is_said_to_be_one(levels: tuple[str, str], said: str) -> None:
+    shapes = [ShapeResult({"x": (n,)}, Level(level), "") for n, level in zip((8, 37), levels)]
+    assert said in headline(Report(Verdict(Level.DIFFERENT), shapes=shapes))
+
+
+def test_a_difference_with_other_numbers_only_is_said_to_be_one() -> None:
+    shapes = [ShapeResult({"x": (8,)}, Level.REAL, "given"),
+              ShapeResult({"x": (8,)}, Level.DIFFERENT, "other numbers: 0.375 for 0.5")]  # fmt: skip
+    words = headline(Report(Verdict(Level.DIFFERENT), shapes=shapes))
+    assert "agree in every test as given, differ with other numbers: 0.375 for 0.5" in words
 
 
 @pytest.fixture
