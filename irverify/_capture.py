@@ -58,6 +58,7 @@ class Captured:
     broken_configurations: dict[int, str] = field(default_factory=dict)  # those that do not lower or run: why
     views: dict[str, tuple[tuple[int, ...], int]] = field(default_factory=dict)  # strides and offset of each input
     others: list[str] = field(default_factory=list)  # A's buffers for which this side, B, has none (weights.py)
+    derived: list[str] = field(default_factory=list)  # constants that may have been computed from a model's weights
     second: Called | None = None  # of the first capture, where that left state behind
     checks_shapes: bool = True  # False for hand-written kernels: they run at shapes they are not meant for
     sources: dict[str, str] = field(default_factory=dict)  # 'ttir', 'aten', 'stablehlo': for `irverify lower`

@@ -34,6 +34,7 @@ class TorchAdapter:
         self.checked_configurations = False
         self.checked_state = False
         self.names: dict[str, str] = {}  # of this side's weights -> the other side's
+        self.own: list[str] = []  # float buffers that have this side's values
         self.others: list[str] = []  # buffers of the other side that this side's do not stand for
         self.drawn: tuple[str, ...] | None = None  # buffers that the model's constructor draws, once that is known
 
@@ -129,6 +130,7 @@ class TorchAdapter:
             self._overwrite(tensors[name], weights["arrays"][found.names[name]])
         unshared = {name: f"{KEPT.removeprefix(WEIGHT)}{name}" for name in found.own}
         self.names, self.others = found.names | unshared, found.others
+        self.own = [name for name in found.own if tensors[name].is_floating_point()]
         return found.notes(own.buffers)
 
     def _overwrite(self, tensor: Any, value: ArrayValue) -> None:
@@ -141,9 +143,10 @@ class TorchAdapter:
 
     def capture(self, function: Callable[..., Any], bound: Bound) -> Captured:
         config = int(self.options.config) if self.options.config.isdecimal() else None
+        derived = [*self.own, *self._plain_tensors(function)]  # before a call can add to them
         trace = self._trace(function, bound, config, call_again=not self.checked_state)
         captured = captured_trace(trace)
-        captured.others = self.others
+        captured.others, captured.derived = self.others, derived
         if not self.checked_state:
             self.checked_state = True
             captured.second = self._second_call()
@@ -151,6 +154,11 @@ class TorchAdapter:
             self.checked_configurations = True
             self._other_configurations(captured, function, bound, trace.configurations)
         return captured
+
+    def _plain_tensors(self, function: Any) -> list[str]:
+        from lowering.capture.torch_state import plain_tensors
+
+        return plain_tensors(function) if isinstance(function, self.torch.nn.Module) else []
 
     def capture_gradients(self, function: Callable[..., Any], bound: Bound, layout: str) -> Captured:
         config = int(self.options.config) if self.options.config.isdecimal() else None

@@ -150,6 +150,8 @@ def _variant(
     record_a, record_b = records
     program_a, program_b = (parse_program(exchange.read_text(f"{name}.kir")) for name in names)
     keep_own(program_a, program_b, record_a, record_b)
+    for program, record in ((program_a, record_a), (program_b, record_b)):
+        program.attrs["derived"] = list(record.get("derived", ()))
     names_b = list(program_b.input_names)
     notes = pair_programs(program_a, program_b, files, functional)
     renamed = dict(zip(names_b, program_b.input_names))

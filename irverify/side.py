@@ -320,6 +320,7 @@ class SideRun:
                 "outputs": outputs,
                 "views": {view: [list(strides), offset] for view, (strides, offset) in captured.views.items()},
                 "others": captured.others,
+                "derived": captured.derived,
                 "kernels": captured.kernels,
                 "notes": captured.notes,
                 "sources": sorted(captured.sources),

@@ -149,7 +149,23 @@ def _outside(
     yield from ranges.integers(pair.inputs, declared, literals, seed)
     yield from ranges.throughout(pair.inputs, declared, literals)
     yield from ranges.empty_rows(pair.inputs, seed)
-    yield from inputs.outside(pair.inputs, seed, frozenset(declared))
+    fixed = _fixed_weights(pair)
+    for label, arrays in inputs.outside(pair.inputs, seed, frozenset(declared)):
+        if label == inputs.HEAVY and fixed:
+            judge.assumptions[f"weights were tried at their given sizes only: {fixed}"] = None
+        else:
+            yield label, arrays
+
+
+def _fixed_weights(pair: Pair) -> str:
+    """Why weights cannot be made larger in both programs alike; '' where they can."""
+    sides = ("A", pair.a), ("B", pair.b)
+    for side, program in sides:
+        derived = program.attrs.get("derived", ())
+        if derived:
+            return f"{side} holds tensors that may have been computed from them when it was built: {', '.join(derived)}"
+    names = [{name for name in program.input_names if name.startswith("weight:")} for _, program in sides]
+    return "" if names[0] == names[1] else "they are constants of one side"
 
 
 def _compared(

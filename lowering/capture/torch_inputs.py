@@ -61,7 +61,7 @@ class InputPlacer:
 
     def arguments(self, values: dict[str, Any]) -> dict[str, Any]:
         """The arguments by name, every array in them placed."""
-        chosen = {id(t) for t in _tensors(values) if t.requires_grad}
+        chosen = {id(t) for t in tensors_in(values) if t.requires_grad}
         return {name: self._place(name, value, chosen) for name, value in values.items()}
 
     def _place(self, name: str, value: Any, chosen: set[int]) -> Any:
@@ -129,14 +129,15 @@ def _differentiable(tensor: torch.Tensor) -> bool:
     return (tensor.is_floating_point() and tensor.itemsize > 1) or tensor.is_complex()
 
 
-def _tensors(value: Any) -> Iterator[torch.Tensor]:
+def tensors_in(value: Any) -> Iterator[torch.Tensor]:
+    """The tensors of a value, in lists, tuples and dicts too."""
     if isinstance(value, torch.Tensor):
         yield value
     elif type(value) in (list, tuple):
         for item in value:
-            yield from _tensors(item)
+            yield from tensors_in(item)
     elif type(value) is dict:
-        yield from _tensors(list(value.values()))
+        yield from tensors_in(list(value.values()))
 
 
 def named_arguments(fn: Callable[..., Any], args: Any) -> tuple[dict[str, Any], Callable[[dict[str, Any]], Any]]:

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from lowering.capture.torch_inputs import tensors_in
 from lowering.capture.torch_tensor import VirtualTensor
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
@@ -65,6 +66,16 @@ def state_of(fn: Any, modules: Sequence[torch.nn.Module], inputs: Slots) -> Stat
         if not name.startswith("__"):
             look.item(name, value, 0)
     return look.state
+
+
+def plain_tensors(module: torch.nn.Module) -> list[str]:
+    """Floats that a module holds beside its parameters and buffers: they may have been computed from those."""
+    found = []
+    for path, owner in module.named_modules():
+        for key, value in vars(owner).items():
+            if key not in _OF_TORCH and any(tensor.is_floating_point() for tensor in tensors_in(value)):
+                found.append(f"{path}.{key}".lstrip("."))
+    return found
 
 
 def _home(thing: Any) -> ModuleType | None:

@@ -142,3 +142,16 @@ def test_a_random_buffer_is_copied(write: Write) -> None:
     report = compare(write("a.py", a), write("b.py", b), shapes="given")
     assert report.verdict.level is Level.BITWISE
     assert any("drawn at random have A's values: mask" in line for line in report.assumptions)
+
+
+@pytest.mark.parametrize(("forward", "level"), [
+    ("x @ self.w2.T + self.fc.bias * 2", Level.TESTED), ("x @ self.w2.T + self.fc.bias", Level.DIFFERENT)
+])  # fmt: skip
+def test_a_tensor_computed_from_weights_stays_theirs(write: Write, forward: str, level: Level) -> None:
+    """The weights alone a hundred times as large would tell the two apart, for no fault of B's."""
+    a = MODEL.format(name="Model", make="self.fc = nn.Linear(6, 5)", call="self.fc(x) * 2.0")
+    made = "self.fc = nn.Linear(6, 5); self.w2 = self.fc.weight.detach() * 2.0"
+    b = MODEL.format(name="ModelNew", make=made, call=forward)
+    report = compare(write("a.py", a), write("b.py", b), shapes="given")
+    assert report.verdict.level is level
+    assert any("given sizes only: B holds" in line and line.endswith(": w2") for line in report.assumptions)
