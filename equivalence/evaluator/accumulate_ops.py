@@ -138,15 +138,14 @@ def _extreme_pair(m: Machine, frame: Frame, op: Op, x: Sequence[Lanes], axis: in
     values, indices = (a.full(a.data, max(b.batch for b in x)) for a in x)
     data = ieee.argextreme(op.attrs, values, indices, axis + 1)
     outs = _outs(op, data, x)
-    if all(a.planes is None for a in x):
-        return outs
-    lifted = [m.lift(a) for a in x]
-    site = m.site(frame, op)
-    freedom = union(lifted)
+    site, freedom = m.site(frame, op), union(x)
     if op.attrs["tie"] != "lowest" or op.attrs["order"] == "racing":
         freedom |= m.freedoms.bit(
             "order", site.key, f"which of several equal extrema {op.attrs['combine']} names", op.span
         )
+    if all(a.planes is None for a in x):
+        return [o.replace(freedoms=freedom) for o in outs]
+    lifted = [m.lift(a) for a in x]
     return _several(m, site, [o.replace(freedoms=freedom) for o in outs], lifted, None)
 
 
@@ -246,18 +245,23 @@ def sort(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]:
         return _sort_by_region(m, frame, op, x, axis)
     places = ieee.sort_permutation([full[0]], axis + 1, op.attrs["order"] == "descending")
     moved = [a.map(lambda p, a=a: np.take_along_axis(a.full(p, batch), places, axis + 1)) for a in x]
+    freedom = union(x)
+    if not op.attrs["stable"] and (x[0].taint == FLOAT_DATA or _ties(moved[0].data, axis + 1)):
+        freedom |= m.freedoms.bit("order", m.site(frame, op).key, "the order of equal keys", op.span)
+    moved = [a.replace(freedoms=a.freedoms | freedom) for a in moved]
     if x[0].taint == INDEX:
         return moved
     outs = [a.replace(planes=None) for a in moved]
-    freedom = union(x)
-    if not op.attrs["stable"]:
-        freedom |= m.freedoms.bit("order", m.site(frame, op).key, "the order of equal keys", op.span)
     outs = [o.replace(taint=max(o.taint, x[0].taint), freedoms=freedom) for o in outs]
     sorted_ = _several(m, m.site(frame, op), outs, x, places)
     if x[0].taint == FLOAT_DATA:
         return sorted_
     # Integer inputs say where floats go (a choice), but are not their own fingerprint.
     return [s if s.dtype.is_integer else o for s, o in zip(sorted_, moved, strict=True)]
+
+
+def _ties(ordered: np.ndarray, axis: int) -> bool:
+    return bool((np.diff(ordered, axis=axis) == 0).any())
 
 
 def _sort_by_region(m: Machine, frame: Frame, op: Op, x: Sequence[Lanes], axis: int) -> list[Lanes]:

@@ -69,7 +69,7 @@ def rounds(m: Machine, frame: Frame, op: Op, access: Access, position: np.ndarra
     """The n-th lane to hit an element goes in round n; returns what each lane saw before its update."""
     turn = occurrence(position)
     number = int(turn.max()) + 1
-    freedom = _freedom(m, op, value, combine, number)
+    freedom = _freedom(m, frame, op, value, combine, number)
     seen: Lanes | None = None
     size = position.size
     halved = number > 64 and combine in _ATTRS and not any(id(v) in m.used for v in op.results)
@@ -143,13 +143,13 @@ def _halved(
         position = position[keep]
 
 
-def _freedom(m: Machine, op: Op, value: Lanes, combine: str, number: int) -> int:
+def _freedom(m: Machine, frame: Frame, op: Op, value: Lanes, combine: str, number: int) -> int:
     """Floats in a racing order; extrema and integer sums do not depend on it; the last of several writes does."""
-    if op.name == "scatter" and number == 1:
+    if op.name == "scatter" and (number == 1 or op.attrs.get("order") == "sequential"):
         return 0
     if combine not in ("exchange", "set") and not value.dtype.is_float:
         return 0
     kind = "racing" if op.attrs.get("order", "racing") == "racing" or combine in ("exchange", "set") else "order"
     if combine == "exchange" and number > 1 and not m.locks:
         kind = "race"  # who comes last leaves its value
-    return m.freedoms.bit(kind, f"{op.span}#{m.numbers.get(id(op), 0)}", f"the order of colliding {combine}s", op.span)
+    return m.freedoms.bit(kind, m.site(frame, op).key, f"the order of colliding {combine}s", op.span)

@@ -387,6 +387,12 @@ class Machine:
             parts = [part for lanes in context for part in _identity(lanes, name)]
             self._follow(interpretation, text.encode(), key.encode() if name == "exact" else b"", *parts)
 
+    def chosen_from(self, index: Lanes, source: Lanes) -> None:
+        """Elements of ``source`` are read at places that may follow float data."""
+        if index.taint == FLOAT_DATA and index.planes is not None:
+            for interpretation in self.interpretations:
+                interpretation.unread(source)
+
     def _fingerprints(self) -> Iterator[Hashed]:
         return (i for i in self.interpretations if isinstance(i, Hashed))
 

@@ -87,6 +87,8 @@ def load(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]:
         m.observe(mask, op.span)
     if any(followed.taint == FLOAT_DATA for followed in x[:2]):
         m.beside("load", [*_touched(m, address), *([other] if other is not None else [])])
+        for source in _touched(m, address) if x[0].taint == FLOAT_DATA else []:
+            m.chosen_from(x[0], source)
     value, got = _loaded(m, frame, op, dt, address, active)
     if got is not None and got.all():
         return [value] if value is not None else [m.undefined(dt, shape, frame.batch)]

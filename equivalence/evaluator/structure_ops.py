@@ -110,6 +110,7 @@ def gather(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]:
     source, indices = x[0], x[1:]
     for index in indices:
         m.observe(index, op.span, f"gather {op.attrs['mode']}", [source])
+        m.chosen_from(index, source)
     if not indices:
         return [source]
     arrays = [i.data.astype(np.int64) for i in indices]
@@ -142,6 +143,8 @@ def _starts(m: Machine, op: Op, x: Sequence[Lanes], starts: Sequence[Lanes], win
 @handles("dynamic_slice")
 def dynamic_slice(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]:
     window = tuple(op.attrs["shape"])
+    for chosen in x[1:]:
+        m.chosen_from(chosen, x[0])
     start = _starts(m, op, x[:1], x[1:], window)
     limit = [s + w for s, w in zip(start, window, strict=True)]
     return [x[0].map(lambda a: structure.slice_(a, x[0].shape, start, limit, [1] * len(window)), window)]

@@ -19,6 +19,7 @@ from equivalence.fields.recognition import recognise
 from equivalence.fields.relations import related
 
 Constant = tuple[str, float]
+SHORT = 8  # odd parts below this
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,15 @@ def same(coarse: Constant, fine: Constant) -> bool:
     if not finer(fine[0], coarse[0]):
         return False
     target, c = FORMATS[coarse[0]], Fraction(coarse[1])
+    if c != Fraction(fine[1]) and _short(c):  # 0.5 in bf16 is a half, and not 0.501 rounded
+        return False
     return target.is_normal(c) and target.round(Fraction(fine[1])) == c
+
+
+def _short(c: Fraction) -> bool:
+    """Whether a number has so few significant bits that it was hardly got by rounding."""
+    odd = abs(c.numerator)
+    return odd // (odd & -odd or 1) < SHORT
 
 
 Edges = dict[Constant, set[Constant]]

@@ -66,6 +66,9 @@ class Interpretation:
         """
         return False
 
+    def unread(self, source: Lanes) -> None:
+        """Told that float data choose which elements of ``source`` are read: other data may choose others."""
+
     def apply(self, site: Site, out: Lanes, args: Sequence[Lanes]) -> Planes:
         """Planes of a primitive's result; ``out`` has its dtype, shape and ieee data already."""
         return getattr(self, f"op_{site.name}")(site, out, *args)

@@ -6,6 +6,7 @@ Gives Real, agree, prepare, constants_of.  exp maps w to v, log back; decisions 
 
 from __future__ import annotations
 
+import hashlib
 from copy import copy
 
 import numpy as np
@@ -16,7 +17,7 @@ from equivalence.fields.primes import SafePrime
 from equivalence.interpretations.base import Interpretation, Site
 from equivalence.interpretations.real_accumulate import Accumulate
 from equivalence.interpretations.real_agreement import Agreement, agree, together
-from equivalence.interpretations.real_cell import BOTH, DATA, NOTHING, PURE, Cell, cell, nothing, ones, pointwise
+from equivalence.interpretations.real_cell import BOTH, DATA, NOTHING, PURE, Cell, V, W, cell, nothing, ones, pointwise
 from equivalence.interpretations.real_channels import Channels
 from equivalence.interpretations.real_literals import Literals, constants_of
 from equivalence.interpretations.real_relevance import dismiss
@@ -46,6 +47,10 @@ class Real(Accumulate, Interpretation):
         self.masks: set[str] = set()
         self.free: set[str] = set()
         self.alike: set[str] = set()
+        self.met: set[str] = set()  # decisions by the samples of values that stand for such a choice (real_followed)
+        self.consulted: set[str] = set()  # sites in ``free`` that some operation has asked for
+        self.half = 0
+        self.tables: dict[str, set[bytes]] = {"A": set(), "B": set()}  # digests of what float data choose from, by side
         self.assumptions: list[str] = list(identification.assumptions) if identification else []
         self.margins: dict[str, float] = {}  # assumption about sentinels -> the R it holds for
         self.used_integer_values = False
@@ -56,7 +61,7 @@ class Real(Accumulate, Interpretation):
         other = copy(self)
         other.literals, other.known_signs = self.literals.twin(), KnownSigns()
         other.sites = Sites()
-        other.sites.off = self.sites.off
+        other.sites.off, other.met, other.tables = self.sites.off, set(), {"A": set(), "B": set()}
         other.assumptions, other.margins = [*self.assumptions], {**self.margins}
         return other
 
@@ -65,6 +70,9 @@ class Real(Accumulate, Interpretation):
         for text in twin.assumptions:
             self.assume(text, twin.margins.get(text))
         self.used_integer_values |= twin.used_integer_values
+        self.met |= twin.met
+        for side, known in twin.tables.items():
+            self.tables[side] |= known
 
     def unseen(self) -> list[tuple[str, str, Span]]:
         """(site key, outcome, where) of every outcome that never happened."""
@@ -104,6 +112,16 @@ class Real(Accumulate, Interpretation):
         """No channel, no sample: nothing that depends on such a lane is ever equal."""
         rank = lanes.data.ndim
         return Cell(np.full(ones(rank), np.nan), nothing(rank), nothing(rank), np.full(ones(rank), NOTHING)).planes()
+
+    def unread(self, source: Lanes) -> None:
+        """Elements that no tested value reads are compared as a whole: in their order, whatever their shape."""
+        if source.planes is None:
+            parts = [np.ascontiguousarray(source.full(source.data))]
+        else:
+            x = cell(source)
+            parts = [np.where((x.mark & bit) != 0, plane, np.uint32(0)) for plane, bit in ((x.v, V), (x.w, W))]
+            parts = [np.ascontiguousarray(source.full(part, max(p.shape[0] for p in parts))) for part in parts]
+        self.tables[self.sites.side or "A"].add(hashlib.blake2b(b"".join(p.tobytes() for p in parts)).digest())
 
     # -- arithmetic and functions --------------------------------------------------------------------------------
 

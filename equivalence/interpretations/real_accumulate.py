@@ -122,6 +122,8 @@ class Accumulate(Extrema):
         axis, combine = site.attrs["axis"] + 1, site.attrs["combine"]
         if out.dtype.is_integer and out.taint != FLOAT_DATA:
             return self.settled(out, x).planes()
+        if combine in ("max", "min"):
+            self.meets(site, combine, np.ones((1,) * x.data.ndim, bool), (x,))
         a = cell(x).map(lambda plane: full(plane, x.shape[axis - 1], axis))
         turned = a.map(lambda plane: np.flip(plane, axis)) if site.attrs["reverse"] else a
         result = self._running_sum(turned, axis) if combine == "add" else self._steps(site, out, turned, axis, x)

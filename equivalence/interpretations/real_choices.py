@@ -14,6 +14,7 @@ from equivalence.interpretations import real_signs as signs
 from equivalence.interpretations.base import Site
 from equivalence.interpretations.real_cell import (
     BOTH,
+    CONCRETE,
     LITERAL,
     MANY,
     MAX,
@@ -52,6 +53,15 @@ def decided(*cells: Cell) -> Array:
     return counted & (literal == 0)
 
 
+def numbers(*cells: Cell) -> Array:
+    """As ``decided``; sums with a mask are numbers too, which may win or lose."""
+    literal = cells[0].mark & LITERAL
+    counted = cells[0].alive & ~cells[0].minus_infinity
+    for x in cells[1:]:
+        literal, counted = literal & x.mark, counted & x.alive & ~x.minus_infinity
+    return counted & (literal == 0)
+
+
 def literal_operand(a: Cell, b: Cell) -> Array | None:
     """The literal that each lane is compared with (NaN: none); None where no lane has one, or both operands are such.
 
@@ -77,6 +87,14 @@ class Choices(Functions):
     sites: Sites
     free: set[str]
     alike: set[str]
+    met: set[str]
+    consulted: set[str]
+
+    def meets(self, site: Site, kind: str, counted: Array, lanes: Sequence[Lanes]) -> None:
+        """Notes a decision that goes by the sample of what a trial has replaced."""
+        if self.free or self.alike:
+            key = self.sites.meets(site, kind, counted, lanes)
+            self.met |= set() if key is None else {key}
 
     def extreme(self, site: Site, kind: str, a: Cell, b: Cell, lanes: tuple[Lanes, ...]) -> Cell:
         """The operand that the sample says; where one is NaN, the other."""
@@ -84,17 +102,19 @@ class Choices(Functions):
         take = ~pointwise(beaten, a.sample, b.sample, dtype=bool)
         take, foregone = self._foregone_maximum(kind, a, b, take)
         literal = literal_operand(a, b) if lanes and lanes[0].dtype.is_float else None
+        counted = numbers(a, b) & ~foregone
+        self.meets(site, kind, counted, lanes)
         if literal is not None or not self.sites.settled(site, kind):
             right = pointwise(np.less if kind == "max" else np.greater, a.sample, b.sample, dtype=bool)
-            self.sites.record(site, kind, decided(a, b) & ~foregone, [take, right], lanes, literal)
+            self.sites.record(site, kind, counted, [take, right], lanes, literal)
         self.sites.choice = ("pick", take, ~ordinary(a), ~ordinary(b))
         settled = ((a.mark & b.mark & LITERAL) != 0) | ~ordinary(a) | ~ordinary(b)
         left, right_ = (x.marked(unliteral(x.mark, settled)) for x in (a, b))
         chosen = pick(take, left, right_)
         known = signs.of_max(a, b) if kind == "max" else signs.facts(a) & signs.facts(b)
         chosen = chosen.marked(np.where(settled, chosen.mark, (chosen.mark & ~signs.REGIONAL) | known))
-        chosen = self.freed(site, kind, chosen.marked(chosen.mark | MAX) if kind == "max" else chosen)
-        return self.among(site, kind, chosen, [a, b])
+        chosen, whole = chosen.marked(chosen.mark | MAX) if kind == "max" else chosen, a.mark & b.mark & WHOLE
+        return self.among(site, kind, self.freed(site, kind, chosen, whole), [a, b])
 
     def _foregone_maximum(self, kind: str, a: Cell, b: Cell, take: Array) -> tuple[Array, Array]:
         """(which operand, where it is that one for every input): a clamp from below that nothing meets."""
@@ -107,12 +127,16 @@ class Choices(Functions):
                         take, foregone = np.where(never, first, take), foregone | never
         return take, foregone
 
-    def freed(self, site: Site, kind: str, x: Cell) -> Cell:
-        """At sites in ``free`` an arbitrary value replaces the chosen one: does the output depend on it at all?"""
+    def freed(self, site: Site, kind: str, x: Cell, whole: Array) -> Cell:
+        """At sites in ``free`` an arbitrary value replaces the chosen one: does the output depend on it at all?
+
+        ``whole``: the bit WHOLE where all operands are whole numbers.
+        """
         if self.sites.key(site, kind) not in self.free:
             return x
+        self.consulted.add(self.sites.key(site, kind))
         v, w = self.channels.random(f"free {site.number}", self.channels.essence(x))
-        return Cell(x.sample, v, w, x.mark | flag(x.alive, BOTH))
+        return Cell(x.sample, v, w, (x.mark & ~(WHOLE | CONCRETE)) | whole | flag(x.alive, BOTH))
 
     def among(self, site: Site, kind: str, x: Cell, operands: Sequence[Cell]) -> Cell:
         """At sites in ``alike`` a random function of the operands, in any order, replaces the chosen one.
@@ -124,9 +148,11 @@ class Choices(Functions):
         ones_ = (1,) * x.mark.ndim
         total, roots, several = nothing(x.mark.ndim), np.full(ones_, NOTHING), np.zeros(ones_, np.uint8)
         for a in operands:
-            total = self.channels.field.v.add(total, np.where(ordinary(a), self.term(kind, a), np.uint32(0)))
-            roots, several = roots | self.channels.essence_roots(a), several + ordinary(a)
-        return self.replaced(kind, x, total, roots, several > 1)
+            takes = a.alive & ~a.minus_infinity
+            total = self.channels.field.v.add(total, np.where(takes, self.term(kind, a), np.uint32(0)))
+            roots, several = roots | self.channels.essence_roots(a), several + takes
+        whole = np.bitwise_and.reduce(np.broadcast_arrays(*(a.mark & WHOLE for a in operands)))
+        return self.replaced(kind, x, total, roots | whole, several > 1)
 
     def term(self, kind: str, a: Cell) -> Array:
         """What an operand adds to the multiset: a random function of it, or the multiset of an extremum of that kind.
@@ -144,7 +170,7 @@ class Choices(Functions):
         """v is a power of the multiset's sum, from which the sum can be found again; w a random function of it."""
         v = self.channels.field.v.power(total, _POWER)
         w = self.channels.random(f"the {kind}", total)[1]
-        mark = np.broadcast_to(BOTH | MANY | roots, x.mark.shape) | (x.mark & (WHOLE | MAX))
+        mark = np.broadcast_to(BOTH | MANY | roots, np.broadcast_shapes(x.mark.shape, roots.shape)) | (x.mark & MAX)
         return pick(here, Cell(x.sample, v, w, mark), x)
 
     def op_max(self, site: Site, out: Lanes, a: Lanes, b: Lanes) -> Planes:

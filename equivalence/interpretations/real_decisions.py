@@ -29,7 +29,7 @@ from equivalence.interpretations.real_cell import (
     pick,
     pointwise,
 )
-from equivalence.interpretations.real_choices import Choices, decided, literal_operand, ordinary, unliteral
+from equivalence.interpretations.real_choices import Choices, decided, literal_operand, numbers, ordinary, unliteral
 from lowering.ir.types import DType
 
 #: The largest finite value of the formats that saturate.
@@ -53,7 +53,9 @@ _PREDICATES = {
 
 
 class Decisions(Choices):
-    """Primitives that compare."""
+    """Primitives that compare.  ``half``: 0 where `free` turns all lanes of a decision, else which half it turns."""
+
+    half: int
 
     def truth(self, outcome: Array, literal: Array) -> Cell:
         """A concrete truth value."""
@@ -70,11 +72,12 @@ class Decisions(Choices):
             return self.settled(out, a).planes()
         x = cell(a)
         negative = pointwise(np.signbit, x.sample, dtype=bool)
+        self.meets(site, "abs", numbers(x), (a,))
         if not self.sites.settled(site, "abs"):
-            self.sites.record(site, "abs", decided(x), [negative, ~negative], (a,))
+            self.sites.record(site, "abs", numbers(x), [negative, ~negative], (a,))
         flipped = pick(negative, self.neg(x), x)
         flipped = flipped.marked((flipped.mark & ~(NEGINF | PURE)) | flag(flipped.alive, NONNEG) | (x.mark & NONZERO))
-        chosen = self.freed(site, "abs", flipped)
+        chosen = self.freed(site, "abs", flipped, x.mark & WHOLE)
         if self.sites.key(site, "abs") in self.alike:
             chosen = self.hashed("the abs", self.upright(x)[1]).sampled(flipped.sample)
         return chosen.marked(chosen.mark | flag(chosen.alive, NONNEG)).planes()  # nothing that stands for it is below 0
@@ -89,12 +92,27 @@ class Decisions(Choices):
         always, known = self._settled_by_facts(site.attrs["pred"], x, y)
         outcome = np.where(known, always, outcome)
         literal = literal_operand(x, y) if a.dtype.is_float else None
-        counted = decided(x, y) & ~known
+        counted = numbers(x, y) & ~known
+        self.meets(site, "cmp", counted, (a, b))
         if literal is not None or not self.sites.settled(site, "cmp"):
             self.sites.record(site, "cmp", counted, [outcome, ~outcome], (a, b), literal)
-        if self.sites.key(site, "cmp") in self.free:
-            outcome = outcome ^ counted
+        outcome = self.turned(site, "cmp", outcome, counted)
         return self.truth(outcome, self._foregone(x, y) | known).planes()
+
+    def turned(self, site: Site, kind: str, outcome: Array, counted: Array) -> Array:
+        """At sites in ``free`` the other outcome: on all lanes that count, or on an arbitrary half of them."""
+        key = self.sites.key(site, kind)
+        if key not in self.free:
+            return outcome
+        self.consulted.add(key)
+        if not self.half:
+            return outcome ^ counted
+        shape = np.broadcast_shapes(outcome.shape, counted.shape)
+        number = np.arange(int(np.prod(shape)), dtype=np.uint64).reshape(shape) + np.uint64(
+            self.half * 0x9E3779B1 + self.sites.turns_of(key)
+        )
+        coin = (number * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(63)
+        return outcome ^ (counted & (coin == 1))
 
     def _settled_by_facts(self, pred: str, x: Cell, y: Cell) -> tuple[Array, Array]:
         """(outcome, where it is so for every input): by what is known of signs, or a difference that is a number."""
@@ -149,14 +167,14 @@ class Decisions(Choices):
         kind = "select" if c.taint == FLOAT_DATA else "choice"
         if not settled.all() and not self.sites.settled(site, kind):
             self.sites.record(site, kind, condition.alive & ~settled, [take, ~take], (c,))
-        if self.sites.key(site, kind) in self.free and kind == "select":
-            take = take ^ (condition.alive & ~settled)
-        common = signs.facts(x) & signs.facts(y)
+        if kind == "select":
+            take = self.turned(site, kind, take, condition.alive & ~settled)
+        common, common_whole = signs.facts(x) & signs.facts(y), x.mark & y.mark & WHOLE
         x, y = (z.marked(unliteral(z.mark, settled)) for z in (x, y))
         chosen = pick(take, x, y)
         chosen = chosen.marked(np.where(settled, chosen.mark, (chosen.mark & ~signs.REGIONAL) | common))
         self.sites.choice = ("pick", take)
-        return (self.freed(site, kind, chosen) if kind == "choice" else chosen).planes()
+        return (self.freed(site, kind, chosen, common_whole) if kind == "choice" else chosen).planes()
 
     def saturated(self, site: Site, x: Cell, dtype: DType, lanes: Lanes) -> Cell:
         """Clamped to the largest finite values of ``dtype``: a decision like any other."""
@@ -164,6 +182,7 @@ class Decisions(Choices):
         if limit is None:
             return x
         above, below = x.sample > limit, x.sample < -limit
+        self.meets(site, "saturation", decided(x), (lanes,))
         if not self.sites.settled(site, "saturation"):
             self.sites.record(site, "saturation", decided(x), [~(above | below), above, below], (lanes,))
         for clipped, value in ((above, limit), (below, -limit)):

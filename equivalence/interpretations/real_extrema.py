@@ -18,6 +18,7 @@ from equivalence.interpretations.real_cell import (
     LITERAL,
     MAX,
     NEGINF,
+    WHOLE,
     Array,
     Cell,
     cell,
@@ -76,7 +77,8 @@ class Extrema(Integers):
         mark = np.where(settled, chosen.mark, chosen.mark & ~LITERAL) if chosen.has(LITERAL) else chosen.mark
         known = signs.of_max_along(a, axis) if combine == "max" else np.bitwise_and.reduce(signs.facts(a), axis=axis)
         mark = np.where(literal, mark, (mark & ~signs.REGIONAL) | known)
-        chosen = self.freed(site, "extremum", chosen.marked(mark | MAX if combine == "max" else mark))
+        whole = np.bitwise_and.reduce(a.mark & WHOLE, axis=axis)
+        chosen = self.freed(site, "extremum", chosen.marked(mark | MAX if combine == "max" else mark), whole)
         return self._among_lanes(site, combine, chosen, a, axis)
 
     def _among_lanes(self, site: Site, combine: str, x: Cell, a: Cell, axis: int) -> Cell:
@@ -87,17 +89,26 @@ class Extrema(Integers):
         taking = np.broadcast_to(ordinary(a), np.broadcast_shapes(a.mark.shape, term.shape))
         total = self.channels.field.v.sum_axis(np.where(taking, term, np.uint32(0)), axis)
         roots = np.bitwise_or.reduce(self.channels.essence_roots(a), axis=axis)
+        roots = roots | np.bitwise_and.reduce(a.mark & WHOLE, axis=axis)
         return self.replaced(combine, x, total, roots, taking.sum(axis=axis) > 1)
 
     def _record_winner(
-        self, site: Site, combine: str, a: Cell, place: Array, axis: int, lanes: tuple[Lanes, ...]
+        self,
+        site: Site,
+        combine: str,
+        a: Cell,
+        place: Array,
+        axis: int,
+        lanes: tuple[Lanes, ...],
+        kind: str = "extremum",
     ) -> None:
         """Whether the first, the last, an inner one of the lanes that take part, and a literal, have won somewhere.
 
         A literal at most 0 is no rival in a maximum beside a lane that is never negative (an absolute value).
         """
         self.sites.choice = ("place", place, axis, ~ordinary(a))
-        if self.sites.settled(site, "extremum"):
+        self.meets(site, kind, ordinary(a), lanes)
+        if self.sites.settled(site, kind):
             return
         counted = self.sites.running(site, ordinary(a) & ((a.mark & LITERAL) == 0), lanes)
         extent = a.sample.shape[axis]
@@ -117,7 +128,7 @@ class Extrema(Integers):
         masks.append((along(rival, place, axis) & rivals).squeeze(axis))
         possible = FIRST | LAST if several.any() else 0
         possible |= (INNER if many.any() else 0) | (RIVAL if rivals.any() else 0)
-        record = self.sites.note(site, "extremum", possible, masks)
+        record = self.sites.note(site, kind, possible, masks)
         if several.any() and extent > 2:
             self._turn(site, record, EACH, counted & several, place, axis)
 
@@ -135,7 +146,7 @@ class Extrema(Integers):
         extent = args[0].shape[axis - 1]
         values, indices = (cell(a).map(lambda plane: full(plane, extent, axis)) for a in args)
         place = self._winner(site.attrs["combine"], values.sample, axis)
-        self._record_winner(site, site.attrs["combine"], values, place, axis, (args[0],))
+        self._record_winner(site, site.attrs["combine"], values, place, axis, (args[0],), "place")
         planes = []
         for x in (values, indices):
             chosen = x.map(lambda plane: along(plane, place, axis).squeeze(axis))
@@ -154,6 +165,7 @@ class Extrema(Integers):
         )
         if extent > 1:
             if args[0].taint == FLOAT_DATA:  # integers are sorted as they are given
+                self.meets(site, "sort", ordinary(cells[0]), (args[0],))
                 self._record_order(site, cells[0], place, axis)
         self.sites.choice = ("order", place, axis)
         moved_cells = [x.map(lambda plane: along(plane, place, axis)) for x in cells]

@@ -21,6 +21,7 @@ from equivalence.interpretations.real_cell import (
     NEGINF,
     NONNEG,
     NONZERO,
+    NOTHING,
     PARITY,
     ROOT_V,
     ROOT_W,
@@ -176,9 +177,9 @@ class Functions(Arithmetic):
             if abs(n) == 0.5:
                 return self.sqrt(x) if n > 0 else self.rsqrt(x)
         result = self.exp(self.mul(y, self.log(x)), dtype)
-        if x.is_all(NONNEG):
-            return result
-        return result.marked(result.mark & ~(NONNEG | NONZERO))  # a negative base has powers too, of whole exponents
+        known = x.mark & NONNEG  # a negative base has powers too, of whole exponents; and 0 to a power is 0
+        known = known | np.where(known != 0, x.mark & NONZERO, NOTHING)
+        return result.marked((result.mark & ~(NONNEG | NONZERO)) | known)
 
     def rsqrt(self, x: Cell) -> Cell:
         return self.inverse(self.sqrt(x))

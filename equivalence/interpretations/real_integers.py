@@ -122,9 +122,12 @@ class Integers(Decisions):
         if a.dtype.is_integer:
             return self._between_integers(site, out, a, x).planes()
         if out.dtype.kind == "bool":
-            outcome = x.sample != 0
-            self.sites.record(site, "cmp", (x.mark & (LITERAL | BOTH)) == (x.mark & BOTH), [outcome, ~outcome], (a,))
-            return self.truth(outcome, (x.mark & LITERAL) != 0).planes()
+            outcome, known = x.sample != 0, (x.mark & NONZERO) != 0
+            counted = x.alive & ((x.mark & LITERAL) == 0) & ~known
+            self.meets(site, "cmp", counted, (a,))
+            self.sites.record(site, "cmp", counted, [outcome, ~outcome], (a,))
+            outcome = self.turned(site, "cmp", outcome | known, counted)
+            return self.truth(outcome, ((x.mark & LITERAL) != 0) | known).planes()
         return self._truncated(out.dtype, x).planes()
 
     def _to_float(self, site: Site, out: Lanes, a: Lanes, x: Cell) -> Cell:

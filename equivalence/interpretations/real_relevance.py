@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 #: Sites tried one by one when freeing all of them together changes an output.
 MOST = 12
+HALVES, HALVED_RUNS = 2, 2  # sets of lanes on which a decision is turned, and inputs on which that is tried
+MOST_MORE = 4  # times that choices are freed because they go by freed ones
 
 
 def dismiss(real: Real, *runs: Callable[[], Sequence[Lanes]]) -> set[str]:
@@ -58,21 +60,53 @@ class _Trial:
         self.before: dict[int, list[Cell]] = {}
 
     def unmoved(self, keys: set[str], first: bool = False) -> set[str]:
-        """``keys`` if freeing them moves no output of any run (``first``: of the first one), else nothing."""
+        """``keys`` if freeing them moves no output of any run (``first``: of the first one), else nothing.
+
+        Decisions are turned everywhere, then on arbitrary halves of their lanes: what is turned twice is as it was.
+        Choices that go by a freed one's sample are freed as well; a comparison that does so leaves all open.
+        """
         if not keys:
             return set()
+        free, consulted = set(keys), set[str]()
+        halves = self._decides(keys)
         for number, run in enumerate(self.runs[:1] if first else self.runs):
             if number not in self.before:
                 self.before[number] = [cell(x) for x in run()]
-            self.real.free, seen = set(keys), self.real.sites.snapshot()
-            try:
-                after = [cell(x) for x in run()]
-            finally:
-                self.real.free = set()
-                self.real.sites.restore(seen)  # what a value that no input gives has opened was not seen
-            if not all(_same(a, b) for a, b in zip(self.before[number], after, strict=True)):
-                return set()
-        return set(keys)
+            for half in range(HALVES + 1 if halves and number < HALVED_RUNS else 1):
+                for _ in range(MOST_MORE):
+                    after, met = self._freed(run, free, half)
+                    consulted |= self.real.consulted
+                    if all(_same(a, b) for a, b in zip(self.before[number], after, strict=True)):
+                        more = met - free
+                        if not more:
+                            break
+                        if not self._choosers(more):
+                            return set()
+                        free |= more
+                        continue
+                    return set()
+                else:
+                    return set()
+        return set(keys) if first or consulted >= keys else set()
+
+    def _freed(self, run: Callable[[], Sequence[Lanes]], free: set[str], half: int) -> tuple[list[Cell], set[str]]:
+        """The outputs with ``free`` freed, and the decisions that went by what was put in a choice's place."""
+        real = self.real
+        real.free, real.half, real.met, real.consulted = set(free), half, set(), set()
+        seen = real.sites.snapshot()
+        try:
+            return [cell(x) for x in run()], set(real.met)
+        finally:
+            real.free, real.half = set(), 0
+            real.sites.restore(seen)  # what a value that no input gives has opened was not seen
+
+    def _decides(self, keys: set[str]) -> bool:
+        return any(record.key in keys and record.kind in ("cmp", "select") for record in self.real.sites.values())
+
+    def _choosers(self, keys: set[str]) -> bool:
+        """Whether all of them take one of their operands, and control follows none."""
+        known = {record.key for record in self.real.sites.values() if record.chooses}
+        return keys <= known - self.real.sites.steering
 
 
 def _same(a: Cell, b: Cell) -> bool:

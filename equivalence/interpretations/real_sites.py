@@ -29,10 +29,12 @@ OUTCOMES: dict[str, tuple[str, ...]] = {
     "saturation": ("in range", "above the range", "below the range"),
     "extremum": ("the first lane wins", "the last lane wins", "an inner lane wins", "a literal lane wins",
                  "each lane wins"),
+    "place": ("the first lane is named", "the last lane is named", "an inner lane is named", "a literal lane is named",
+              "each lane is named"),
     "sort": ("the first lane moves", "the last lane moves", "each lane comes first", "each lane comes last"),
 }  # fmt: skip
 #: Outcomes that all lanes along the axis must have had, one or another time, by kind of site.
-EVERY = {"extremum": (16,), "sort": (4, 8)}
+EVERY = {"extremum": (16,), "place": (16,), "sort": (4, 8)}
 #: Literal operands of one operation that are told apart; a clamp in one lane is not seen by a clamp in another one.
 MOST_CLASSES, REST = 64, "|and others"
 
@@ -78,6 +80,7 @@ class SiteRecord:
         self.turns[outcome, visit] = takes, had
 
 
+FOLLOWED = "followed"  # the plane of real_followed
 Snapshot = dict[str, tuple[int, dict[tuple[int, int], tuple[Array, Array]]]]
 
 
@@ -179,11 +182,24 @@ class Sites(dict[str, SiteRecord]):
             record.seen, turns = before.get(key, (0, {}))
             record.turns = dict(turns)
 
+    def meets(self, site: Site, kind: str, counted: Array, lanes: Sequence[Lanes]) -> str | None:
+        """The site's key, where a decision on ``counted`` lanes goes by what a trial has replaced."""
+        for x in lanes:
+            plane = (x.planes or {}).get(FOLLOWED)
+            if plane is not None and plane.any() and (counted & (plane != 0)).any():
+                return self.key(site, kind)
+        return None
+
     def visit(self, site: Site, kind: str) -> int:
         """How often this run has come to the site before."""
         key = self.key(site, kind)
         self._visits[key] += 1
         return self._visits[key] - 1
+
+    def turns_of(self, key: str) -> int:
+        """A number that differs from one call to the next."""
+        self._visits[f"{key} turned"] += 1
+        return self._visits[f"{key} turned"]
 
     # -- what reaches an output ----------------------------------------------------------------------------------
 

@@ -22,6 +22,7 @@ class RealState:
 
     available: bool = False
     late: bool = False  # time was out before all of it was run
+    unread: bool = False  # float data choose elements of arrays that the other side does not have
     unseen: list[tuple[Span, str]] | None = None
     random: bool = False
     delta: dict[str, float] | None = None  # outputs whose real functions were shown to differ: by how much
@@ -88,6 +89,9 @@ def _weaker(evidence: Evidence, real: RealState, freedoms: Freedoms) -> Verdict:
             span, outcome = real.unseen[0]
             reason = f"region: {outcome} was never seen at {span}" + (" (out of time)" if real.late else "")
             return Verdict(Level.UNDECIDED, reason=reason, site=span, n_inputs=evidence.tests)
+        if real.unread:
+            reason = "region: data choose elements to read, and those that no tested value chose were not all compared"
+            return Verdict(Level.UNDECIDED, reason=reason, n_inputs=evidence.tests)
         capped = next((c for c in freedoms.of(evidence.freedoms_a | evidence.freedoms_b) if c.kind == CAP), None)
         if capped is not None:
             return Verdict(Level.UNDECIDED, reason=f"region: {capped.what}", site=capped.span, n_inputs=evidence.tests)

@@ -18,6 +18,7 @@ from equivalence.fields.primes import choose
 from equivalence.interpretations.depends import Depends
 from equivalence.interpretations.real import Real, agree, prepare, together
 from equivalence.interpretations.real_cell import DATA, cell
+from equivalence.interpretations.real_followed import Followed
 from equivalence.interpretations.real_reach import Reached
 from equivalence.judge import differential, inputs, ranges
 from equivalence.judge.runs import Pair, PairRun
@@ -110,7 +111,7 @@ def _evaluate(judge: Judge, pair: Pair, real: Real, arrays: inputs.Arrays) -> Pa
     if real.sites.off and judge.runner.apart(pair):
         twin = real.twin()
         real.sites.side, twin.sites.side = "A", "B"
-        sides = [[own, Depends(marks=False)] for own in (real, twin)]
+        sides = [[own, Depends(marks=False), *_following(own)] for own in (real, twin)]
         a, b = judge.runner.side_by_side(pair, sides[0], sides[1], arrays)
         real.absorb(twin)
         return PairRun(pair, dict(arrays), a, b)
@@ -118,7 +119,7 @@ def _evaluate(judge: Judge, pair: Pair, real: Real, arrays: inputs.Arrays) -> Pa
     for side, program in (("A", pair.a), ("B", pair.b)):
         real.sites.side = side
         reached = [Reached(real.sites)] if real.sites.traced and not real.sites.off else []
-        outcome = judge.runner.one(program, [real, Depends(marks=False), *reached], arrays)
+        outcome = judge.runner.one(program, [real, Depends(marks=False), *reached, *_following(real)], arrays)
         for each in reached:
             each.collect(outcome.outputs.values())
         outcomes.append(outcome)
@@ -127,10 +128,16 @@ def _evaluate(judge: Judge, pair: Pair, real: Real, arrays: inputs.Arrays) -> Pa
     return PairRun(pair, dict(arrays), outcomes[0], outcomes[1])
 
 
+def _following(real: Real) -> list[Followed]:
+    """Where choices are replaced it matters what goes by them."""
+    return [Followed(real)] if real.free or real.alike else []
+
+
 def _agreements(judge: Judge, pair: Pair, real: Real, arrays: inputs.Arrays) -> list[Any]:
     done = _evaluate(judge, pair, real, arrays)
     for evidence, (_, a, b) in zip(judge.evidence, done.outputs(), strict=True):
         evidence.integer_values |= _integer_data(a) or _integer_data(b) or real.used_integer_values
+    judge.real.unread |= real.tables["A"] != real.tables["B"]
     return [agree(real, a, b) for _, a, b in done.outputs()]
 
 

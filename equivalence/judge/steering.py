@@ -80,9 +80,10 @@ class Steering:
         So the clamp that both apply to one value, which no input reaches, need not be seen both ways.
         """
         for real in self.reals:
-            real.alike = keys
+            real.alike, real.met = keys, set()
         try:
-            return all(self.agree(arrays, arrays is self.given) and not self.late() for arrays in sets)
+            agree = all(self.agree(arrays, arrays is self.given) and not self.late() for arrays in sets)
+            return agree and all(real.met <= keys for real in self.reals)
         finally:
             for real in self.reals:
                 real.alike = set()
