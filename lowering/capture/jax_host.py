@@ -34,8 +34,9 @@ def capture_jax(
     """Traces ``fn(*args, **kwargs)``.
 
     Arrays (numpy; bf16 and fp8 as ml_dtypes), also inside lists, tuples and dicts, are inputs; everything else is
-    passed as it is.  ``backward`` traces the vector-Jacobian product instead: inputs 'cotangent:out0'..., outputs
-    'grad:NAME' of every float input.  A ``device`` 'tpu_...' is that of Pallas kernels that name none.
+    passed as it is.  ``backward`` traces the vector-Jacobian product too: inputs 'cotangent:out0'..., and after the
+    results the outputs 'grad:NAME' of every float input.  A ``device`` 'tpu_...' is that of Pallas kernels that name
+    none.
     """
     jax = _jax()
     flat = _Arguments(fn, list(args), dict(kwargs or {}), names)
@@ -148,11 +149,12 @@ def _backward(flat: _Arguments, host: Callable[..., Any]) -> Traced:
 
     def gradients(*values: Any) -> Any:
         arrays = list(values[:n])
-        _, pullback = jax.vjp(lambda *floats: host(*_replaced(arrays, chosen, floats)), *(arrays[i] for i in chosen))
-        return pullback(jax.tree_util.tree_unflatten(tree, _cotangents(shapes, list(values[n:]))))
+        floats = [arrays[i] for i in chosen]
+        result, pullback = jax.vjp(lambda *floats: host(*_replaced(arrays, chosen, floats)), *floats)
+        return result, pullback(jax.tree_util.tree_unflatten(tree, _cotangents(shapes, list(values[n:]))))
 
     names = [f"grad:{flat.arrays[i][0]}" for i in chosen]
-    return [*flat.arrays, *seeds], gradients, lambda _out: names
+    return [*flat.arrays, *seeds], gradients, lambda out: [*_output_names(out[0]), *names]
 
 
 def _is_float(dtype: Any) -> bool:

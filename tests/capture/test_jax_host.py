@@ -61,10 +61,11 @@ def test_options_are_recorded_and_enter_the_key() -> None:
         assert capture_jax(lambda x: x @ x.T, [X]).key != trace.key
 
 
-def test_backward_takes_cotangents_and_gives_gradients_of_float_inputs() -> None:
+def test_backward_takes_cotangents_and_gives_results_and_gradients_of_float_inputs() -> None:
     trace = capture_jax(lambda x, i: (x[i] * 2, jnp.argmax(x)), [X, np.array([1, 0])], backward=True)
     assert [spec.name for spec in trace.inputs] == ["x", "i", "cotangent:out0"]
-    assert trace.outputs == [ArraySpec("grad:x", "float32", (3, 5))]
+    results = [ArraySpec("out0", "float32", (2, 5)), ArraySpec("out1", "int32", ())]
+    assert trace.outputs == [*results, ArraySpec("grad:x", "float32", (3, 5))]
 
 
 def test_backward_without_a_float_input_is_a_usage_error() -> None:
