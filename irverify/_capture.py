@@ -28,6 +28,7 @@ class CaptureOptions:
     backward: bool = False
     config: str = "first"
     seed: int = 0
+    formulas: bool = True  # whether the host's tables are lowered by how they were made, or as the data that they are
 
 
 @dataclass(slots=True)

@@ -46,6 +46,7 @@ class TorchAdapter:
 
         self.torch = torch
         with torch_session(self.options.target) as self.session_:
+            self.session_.dispatcher.formulas = self.options.formulas
             yield
 
     # -- values --------------------------------------------------------------------------------------------------

@@ -32,6 +32,7 @@ class Job:
     variant_seconds: float = 40.0  # no new shapes are started after this long
     max_shapes: int = 4
     layouts: bool = False  # whether the arguments are also tried as views
+    formulas: bool = True  # as in CaptureOptions
 
     @property
     def is_leader(self) -> bool:

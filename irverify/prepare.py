@@ -118,4 +118,6 @@ def _shared(
         "config": options.config,
         "variant_seconds": SHAPE_BUDGET * options.timeout,
         "layouts": options.layouts != "ignore" and any(side.framework != "jax" for side in sides),
+        # Two torch hosts compute their tables alike, be it in the call or before it; jax has no tables, only formulas.
+        "formulas": any(side.framework == "jax" for side in sides),
     }

@@ -332,5 +332,7 @@ class SideRun:
 
 def run_side(job: Job) -> None:
     """The whole of a worker's work."""
-    options = CaptureOptions(target=job.target, backward=job.backward, config=job.config, seed=job.seed)
+    options = CaptureOptions(
+        target=job.target, backward=job.backward, config=job.config, seed=job.seed, formulas=job.formulas
+    )
     SideRun(job, Exchange(Path(job.exchange)), load_adapter(job.adapter, options)).run()

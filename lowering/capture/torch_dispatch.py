@@ -55,6 +55,7 @@ class Dispatcher:
         self._running: list[str] = []
         self.streams = Streams()
         self.clocks = Clocks()
+        self.formulas = True  # whether tables that the call makes of no input are lowered by their formula
         self._tables: HostTables | None = None  # of the recorder
         self._made: dict[int, Span] = {}  # address of a plain storage -> where it was made
 
@@ -93,7 +94,8 @@ class Dispatcher:
             return func(*args, **kwargs)
         if torch.Tag.nondeterministic_seeded not in func.tags:
             result = func(*args, **kwargs)
-            self._tables_of(self.recorder).remember(func, args, kwargs, result, self.span())
+            if self.formulas:
+                self._tables_of(self.recorder).remember(func, args, kwargs, result, self.span())
             return result
         with self.streams.drawing(_generator(args, kwargs), cuda=False) as draw:
             result = func(*args, **kwargs)
