@@ -107,11 +107,12 @@ class TorchAdapter:
         return Weights(made.arrays, made.buffers, self.drawn).to_data()
 
     def _weights(self, model: Any) -> Weights:
-        """Parameters and buffers, also those that no state_dict has."""
+        """Parameters and buffers, also those that no state_dict has; a parameter that is not trained is a buffer."""
         buffers = dict(model.named_buffers(remove_duplicate=False))
         named = model.state_dict() | buffers
+        frozen = [name for name, x in model.named_parameters(remove_duplicate=False) if not x.requires_grad]
         arrays = {name: self._tensor_data(x) for name, x in named.items() if isinstance(x, self.torch.Tensor)}
-        return Weights(arrays, tuple(buffers))
+        return Weights(arrays, tuple([name for name in frozen if name in arrays] + list(buffers)))
 
     def _drawn(self, made: Weights, again: Callable[[], Any]) -> tuple[str, ...]:
         """Which buffers come out otherwise under another seed; every generator is left as it was."""

@@ -26,7 +26,7 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """A model's arrays by name; ``buffers``: those that are no parameters; ``drawn``: buffers made at random."""
+    """A model's arrays by name; ``buffers``: those that are not trained; ``drawn``: buffers made at random."""
 
     arrays: dict[str, ArrayValue]
     buffers: tuple[str, ...] = ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,8 @@ import pytest
 
 from equivalence.verdicts import Level
 from irverify import compare
+from irverify._capture import CaptureOptions
+from irverify._capture_jax import JaxAdapter
 from irverify.values import ArrayValue
 from irverify.weights import Weights, drawn, pair_weights, share
 from lowering.errors import UsageError
@@ -137,6 +140,14 @@ def test_a_buffer_that_b_computes_otherwise_shows(
     assert kept and all("copied" in line or "alone" in line for line in kept)
 
 
+def test_a_parameter_that_is_not_trained_is_a_buffer(write: Write) -> None:
+    make = "self.k = nn.Parameter(torch.{}, requires_grad=False)"
+    for values, level in ((("eye(6)", "ones(6, 6)"), Level.DIFFERENT), (("rand(6, 6)", "randn(6, 6)"), Level.BITWISE)):
+        sides = [MODEL.format(name="Model", make=make.format(value), call="x @ self.k") for value in values]
+        report = compare(write("a.py", sides[0]), write("b.py", sides[1]), shapes="given")
+        assert report.verdict.level is level
+
+
 def test_a_random_buffer_is_copied(write: Write) -> None:
     a, b = buffered("Model", "torch.randn(6, 6)"), buffered("ModelNew", "torch.rand(6, 6) + 1")
     report = compare(write("a.py", a), write("b.py", b), shapes="given")
@@ -155,3 +166,11 @@ def test_a_tensor_computed_from_weights_stays_theirs(write: Write, forward: str,
     report = compare(write("a.py", a), write("b.py", b), shapes="given")
     assert report.verdict.level is level
     assert any("given sizes only: B holds" in line and line.endswith(": w2") for line in report.assumptions)
+
+
+def test_arrays_of_a_jax_class_that_were_others_are_named() -> None:
+    adapter = JaxAdapter(CaptureOptions())
+    a, b = (SimpleNamespace(w=np.ones(2), mask=np.full(2, value)) for value in (0.0, 1.0))
+    notes = adapter.set_weights(b, adapter.weights_of(a, lambda: a))
+    assert notes == ["the weights of A were copied to B, whose own values were others: mask"]
+    assert not b.mask.any()
