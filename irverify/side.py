@@ -147,8 +147,10 @@ class SideRun:
         return 1
 
     def _try_numbers(self, index: int, recipe: leading.Recipe) -> int:
-        """One more run with other floats among the arguments."""
-        if self.job.max_shapes < 2 or time.monotonic() - self.started > self.job.variant_seconds:
+        """One more run with other floats among the arguments (scalars.py)."""
+        late = time.monotonic() - self.started > self.job.variant_seconds
+        waits = self.job.weights_from not in (None, self.job.side)  # A's weights, before A knows of the variant
+        if self.job.max_shapes < 2 or late or waits:
             return 0
         variant = scalars.other_numbers(self._variant(scalars.LABEL, recipe, self.sizes[self._cheap()]))
         return self._try(index, variant["label"], lambda: variant) if variant is not None else 0

@@ -67,3 +67,10 @@ def test_numbers_that_a_model_is_built_with(write: Write) -> None:
     a = SCALED.format(name="Model", call="x * (1 - self.alpha)")
     b = SCALED.format(name="ModelNew", call="x * self.alpha")
     assert compare(write("a.py", a), write("b.py", b), shapes="given").verdict.level is Level.DIFFERENT
+
+
+def test_weights_of_a_side_that_follows_are_not_waited_for(write: Write) -> None:
+    a, b = (SCALED.format(name=name, call="x * self.alpha") for name in ("Model", "ModelNew"))
+    report = compare(write("a.py", a.split("def get_inputs")[0]), write("b.py", b), timeout=40)
+    assert report.verdict.level is Level.BITWISE and len(report.shapes) == 1
+    assert report.timings["capture"] < 30
