@@ -22,7 +22,7 @@ class Buffer:
     nbytes: int
     number: int
     cells: Lanes | None = None
-    stamp: np.ndarray | None = None  # int32[elements]: 1 + last instance that wrote it in this launch
+    stamp: np.ndarray | None = None  # int32[elements]: 1 + the instance that wrote it in this launch, -1 for several
     readers: np.ndarray | None = None  # int32[elements]: 1 + the instance that read it in this launch, -1 for several
     read_epoch: int = -1
     epoch: int = -1
@@ -79,6 +79,9 @@ class Visits:
         before = buffer.stamp[position]
         buffer.stamp[position] = mine
         clash = (before != 0) & (before != mine)
+        several = clash | (buffer.stamp[position] != mine)
+        if several.any():
+            buffer.stamp[position[several]] = -1
         return clash if clash.any() else None
 
     def mixed(self, access: Access, instance: np.ndarray | None, way: str, commutes: bool = True) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 
 from equivalence.evaluator.fences import Fences
 from equivalence.evaluator.frame import Frame
-from equivalence.evaluator.lanes import FLOAT_DATA, Lanes
+from equivalence.evaluator.lanes import FLOAT_DATA, INTEGER_DATA, Lanes
 from equivalence.evaluator.machine import Machine, any_value, handles, kernel_frame
 from equivalence.evaluator.provenance import TOUCHING, region_text, updated_buffers
 from lowering.errors import Unsupported
@@ -152,8 +152,25 @@ def observe(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]
         if not x[0].data.any() and _tests_equality(m.program, op.operands[0]):
             what, kind = "the host found floats unequal; what it does where they are equal was not compared", "equality"
         m.followed |= m.freedoms.bit(kind, f"{op.span}", what, op.span)
+    elif x[0].taint == INTEGER_DATA and x[0].dtype.kind == "bool" and _of_masks(m.program, op.operands[0]):
+        what = "the host follows a mask; what it does on another mask was not captured"
+        m.followed |= m.freedoms.bit("host", f"{op.span}", what, op.span)
     m.reads.append(np.ascontiguousarray(x[0].data).tobytes())
     return []
+
+
+def _of_masks(program: Program, value: Value) -> bool:
+    """Whether a truth value is made of truth values that are inputs."""
+    makers = {result: op for op in program.body.walk() for result in op.results}
+    given, pending, seen = set(program.body.args), [value], set[Value]()
+    while pending:
+        here = pending.pop()
+        if here in given and here.type.dtype.kind == "bool":
+            return True
+        if here not in seen and here in makers:
+            pending.extend(makers[here].operands)
+        seen.add(here)
+    return False
 
 
 def _tests_equality(program: Program, value: Value) -> bool:

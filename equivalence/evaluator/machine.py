@@ -95,6 +95,7 @@ class Machine:
     draws: set[int] = field(default_factory=set)
     coverage: Coverage = field(default_factory=Coverage)
     reads: list[bytes] = field(default_factory=list)
+    undefined_path: bool = False  # an undefined value has steered
     followed: int = 0  # freedoms of whatever control and addresses followed, and races: they join every output
     draw_number: int = 0
     undefined_count: int = 0
@@ -133,6 +134,8 @@ class Machine:
             results = [frame.values[value] for _, value in self.program.outputs]
         outputs = {name: x for (name, _), x in zip(self.program.outputs, results, strict=True)}
         outputs = {name: x.replace(freedoms=x.freedoms | self.followed) for name, x in outputs.items()}
+        if self.undefined_path:
+            outputs = {name: _all_undefined(x) for name, x in outputs.items()}
         if self.recorder is None:
             self.memory.buffers.clear()  # a machine and its memory know each other: nothing else would free them soon
         return Outcome(
@@ -360,13 +363,22 @@ class Machine:
 
     # -- the path condition --------------------------------------------------------------------------------------
 
-    def observe(self, value: Lanes, span: Span, text: str = "", context: Sequence[Lanes] = (), key: str = "") -> None:
+    def observe(
+        self,
+        value: Lanes,
+        span: Span,
+        text: str = "",
+        context: Sequence[Lanes] = (),
+        key: str = "",
+        lanes: np.ndarray | None = None,
+    ) -> None:
         """Control or an address follows float data: (fingerprint, outcome) joins the path condition.
 
         ``text`` and ``context`` are what another outcome would have used: the other branch, the elements not read;
-        ``key`` fixes the open choices in that branch, which only `exact` asks for.
+        ``key`` fixes the open choices in that branch, which only `exact` asks for; ``lanes``: those that count.
         """
         self.followed |= value.freedoms
+        self._undefined_steers(value, lanes)
         if value.taint != FLOAT_DATA or value.planes is None:
             return
         unsure = [interpretation.steered(value) for interpretation in self.interpretations]
@@ -379,6 +391,14 @@ class Machine:
             name = interpretation.name
             if name in value.planes:
                 self._follow(interpretation, value.full(value.planes[name]).tobytes(), value.data.tobytes())
+
+    def _undefined_steers(self, value: Lanes, lanes: np.ndarray | None) -> None:
+        """What an undefined value decides is undefined in every output; other fills show whether it moves any."""
+        poison = (value.planes or {}).get("poison")
+        if poison is None or not poison.any():
+            return
+        bits = poison & np.uint8(1)  # depends.UNDEFINED
+        self.undefined_path |= bool((bits if lanes is None else np.where(lanes, bits, 0)).any())
 
     def beside(self, text: str, context: Sequence[Lanes], key: str = "") -> None:
         """What an outcome of data did not use joins the path condition too: equal paths must mean equal programs."""
@@ -414,6 +434,11 @@ class Machine:
 @lru_cache
 def _path_key(seed: int) -> bytes:
     return mixing_key(seed, tag("path condition"), "path").to_bytes(8, "little")
+
+
+def _all_undefined(x: Lanes) -> Lanes:
+    planes = x.planes or {}
+    return x.replace(planes={**planes, "poison": planes["poison"] | np.uint8(1)}) if "poison" in planes else x
 
 
 def _is_choice(condition: Lanes, result: DType) -> bool:

@@ -85,6 +85,7 @@ def load(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]:
     address, wanted, active = _active(frame, x, mask)
     if mask is not None:
         m.observe(mask, op.span)
+    m.observe(x[0].replace(taint=INDEX), op.span, lanes=active)
     if any(followed.taint == FLOAT_DATA for followed in x[:2]):
         m.beside("load", [*_touched(m, address), *([other] if other is not None else [])])
         for source in _touched(m, address) if x[0].taint == FLOAT_DATA else []:
@@ -161,9 +162,9 @@ def _unfenced(m: Machine, frame: Frame, access: Access, op: Op, atomic: bool) ->
 @handles("store")
 def store(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]:
     mask = x[2] if len(x) > 2 else None
-    for followed in (x[0], *x[2:]):
-        m.observe(followed, op.span)
     address, _, active = _active(frame, [x[0]], mask)
+    for followed, lanes in zip((x[0], *x[2:]), (active, None)):
+        m.observe(followed, op.span, lanes=lanes)
     if any(followed.taint == FLOAT_DATA for followed in (x[0], *x[2:])):
         m.beside("store", [x[1], *_touched(m, address)])
     if address.shape[0] < frame.batch and x[1].batch > 1:
@@ -196,9 +197,9 @@ def _bounded(m: Machine, access: Access, op: Op) -> None:
 @handles("atomic_rmw")
 def atomic_rmw(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]:
     mask = x[2] if len(x) > 2 else None
-    for followed in (x[0], *x[2:]):
-        m.observe(followed, op.span)
     address, _, active = _active(frame, [x[0]], mask)
+    for followed, lanes in zip((x[0], *x[2:]), (active, None)):
+        m.observe(followed, op.span, lanes=lanes)
     # Instances add once each, even where everything about them is uniform.
     address, active = (np.broadcast_to(a, (frame.batch, *x[0].shape)) for a in (address, active))
     if any(followed.taint == FLOAT_DATA for followed in (x[0], *x[2:])):

@@ -171,8 +171,13 @@ def addptr(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]:
     data = x[0].data + x[1].data.astype(np.int64) * np.int64(op.attrs["bytes"])
     taint = max(a.taint for a in x)
     for a in x:
-        m.observe(a, op.span)
-    return [Lanes(op.result.type.dtype, op.result.type.shape, data, taint=taint)]
+        m.observe(a, op.span, lanes=np.zeros((1,), bool))  # which lanes count is known where they are read
+    poison = [p for p in ((a.planes or {}).get("poison") for a in x) if p is not None and p.any()]
+    planes = None
+    if poison:
+        planes = m.lift(Lanes(op.result.type.dtype, op.result.type.shape, data)).planes
+        planes = {**(planes or {}), "poison": np.bitwise_or.reduce(np.broadcast_arrays(*poison))}
+    return [Lanes(op.result.type.dtype, op.result.type.shape, data, planes, taint=taint)]
 
 
 @handles("random")

@@ -15,6 +15,7 @@ from equivalence.evaluator.lanes import Lanes, Planes
 from equivalence.interpretations.base import Interpretation, Site, tag
 
 UNDEFINED, ZERO_BY_TARGET, OUT_OF_BOUNDS = np.uint8(1), np.uint8(2), np.uint8(4)
+_NONE = np.zeros(1, np.uint8)
 
 
 class Depends(Interpretation):
@@ -55,7 +56,17 @@ class Depends(Interpretation):
             return {name: self._prefixes(args[0].planes[name], axis, reverse) for name in self.planes}  # type: ignore[index]
         if site.name == "dot":
             return self._dot(args)
-        return {name: self._or([a.planes[name] for a in args]) for name in self.planes}  # type: ignore[index]
+        merged = {name: self._or([a.planes[name] for a in args]) for name in self.planes}  # type: ignore[index]
+        if site.name in ("and", "or") and out.dtype.kind == "bool" and merged.get("poison", _NONE).any():
+            merged["poison"] = self._settled(args, absorbing=site.name == "or")
+        return merged
+
+    @staticmethod
+    def _settled(args: Sequence[Lanes], absorbing: bool) -> np.ndarray:
+        """Poison of a conjunction: a defined false operand kills it, as a defined true one that of a disjunction."""
+        poison = [a.planes["poison"] for a in args]  # type: ignore[index]
+        fixed = [(a.data == absorbing) & (p == 0) for a, p in zip(args, poison, strict=True)]
+        return np.where(fixed[1], np.uint8(0), poison[0]) | np.where(fixed[0], np.uint8(0), poison[1])
 
     def several(self, site: Site, outs: Sequence[Lanes], args: Sequence[Lanes], extra: Any = None) -> list[Planes]:
         merged = args[0].replace(planes={n: self._or([a.planes[n] for a in args]) for n in self.planes})  # type: ignore[index]

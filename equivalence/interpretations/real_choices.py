@@ -107,6 +107,7 @@ class Choices(Functions):
         if literal is not None or not self.sites.settled(site, kind):
             right = pointwise(np.less if kind == "max" else np.greater, a.sample, b.sample, dtype=bool)
             self.sites.record(site, kind, counted, [take, right], lanes, literal)
+        self._note_masks(kind, a, b)
         self.sites.choice = ("pick", take, ~ordinary(a), ~ordinary(b))
         settled = ((a.mark & b.mark & LITERAL) != 0) | ~ordinary(a) | ~ordinary(b)
         left, right_ = (x.marked(unliteral(x.mark, settled)) for x in (a, b))
@@ -115,6 +116,19 @@ class Choices(Functions):
         chosen = chosen.marked(np.where(settled, chosen.mark, (chosen.mark & ~signs.REGIONAL) | known))
         chosen, whole = chosen.marked(chosen.mark | MAX) if kind == "max" else chosen, a.mark & b.mark & WHOLE
         return self.among(site, kind, self.freed(site, kind, chosen, whole), [a, b])
+
+    def _note_masks(self, kind: str, a: Cell, b: Cell) -> None:
+        """A literal that stands for minus infinity beside a number: from where a running maximum starts."""
+        if kind != "max" or not (a.has(NEGINF) or b.has(NEGINF)):
+            return
+        for x, y in ((a, b), (b, a)):
+            masks = x.sentinel & ((x.mark & LITERAL) != 0) & y.alive & ((y.mark & (NEGINF | LITERAL)) == 0)
+            if masks.any():
+                highest = float(np.max(np.where(masks, x.sample, -np.inf)))
+                self.assume(f"finite masks never win a maximum: each has an operand above {highest:g} beside it")
+
+    def assume(self, text: str, margin: float | None = None) -> None:
+        raise NotImplementedError("Real gives assume")
 
     def _foregone_maximum(self, kind: str, a: Cell, b: Cell, take: Array) -> tuple[Array, Array]:
         """(which operand, where it is that one for every input): a clamp from below that nothing meets."""

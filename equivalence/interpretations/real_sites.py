@@ -133,7 +133,7 @@ class Sites(dict[str, SiteRecord]):
 
         ``literal``: the literal operand of each lane (NaN: none), where lanes have different ones.
         """
-        if self.off:
+        if self.off or not all(outcome.size for outcome in outcomes):  # of an empty array nothing is decided
             return
         counted = self.running(site, counted, lanes)
         if not counted.any():

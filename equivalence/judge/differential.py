@@ -15,7 +15,7 @@ from equivalence.evaluator.frame import OutOfTime
 from equivalence.interpretations.depends import Depends
 from equivalence.interpretations.hazards import Hazards
 from equivalence.interpretations.real import constants_of
-from equivalence.judge import guards, inputs, magnitudes, overflowed, ranges, ties, undefined
+from equivalence.judge import boundaries, guards, inputs, magnitudes, overflowed, ranges, ties, undefined
 from equivalence.judge.compare import Comparison, compare
 from equivalence.judge.evidence import Failure
 from equivalence.judge.planes import value
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 MOST_ELEMENTS = 1 << 22  # of the inputs: beyond, a pair is only compared as given
 FEW, FEW_FROM = 6, 1 << 16  # the most telling derived inputs only, where even the smallest shape is large
 FEW_MORE = 1 << 14  # the same for shapes beside the smallest
+LARGE = ("a hundred times as large", "ties", "far below zero")
+MOST_EDGED = 1 << 17
 MOST_LITERALS = 64  # of one constant array
 CHECK = "differential tests"
 
@@ -52,9 +54,12 @@ def run(judge: Judge) -> None:
     for number, pair in enumerate(judge.tested()):
         if pair.size > MOST_ELEMENTS:
             large += 1
+            _at_large(judge, pair, tally)
             continue
         _at(judge, pair, pair.size > (FEW_MORE if number else FEW_FROM), tally)
     _cancelling(judge, tally)
+    _edges(judge, tally)
+    _boundaries(judge, tally)
     _at_given(judge, tally)
     judge.checks.append(_check(judge, tally, before, large))
 
@@ -103,6 +108,17 @@ def _at(judge: Judge, pair: Pair, few: bool, tally: Tally) -> None:
         tally.late, tally.planned = True, tally.planned + 1
 
 
+def _at_large(judge: Judge, pair: Pair, tally: Tally) -> None:
+    """The few sets that tell most, where none smaller comes to what is run here."""
+    declared = ranges.declared(judge.options.inputs, pair)
+    for name in LARGE if any(inputs.is_float(x) for x in pair.inputs.values()) else ():
+        tally.planned += 1
+        tally.late |= judge.late()
+        if not tally.late:
+            arrays = ranges.within(inputs.make(name, pair.inputs, judge.options.seed), pair.inputs, declared)
+            _compared(judge, pair, name, arrays, tally)
+
+
 def _at_given(judge: Judge, tally: Tally) -> None:
     """Where only other sets of shapes tell the two apart, what else is to be said of the given one."""
     given = judge.pairs[0]
@@ -123,6 +139,31 @@ def _cancelling(judge: Judge, tally: Tally) -> None:
         tally.late |= judge.late()
         arrays = ranges.within(inputs.make(name, pair.inputs, judge.options.seed), pair.inputs, declared)
         _compared(judge, pair, name, arrays, tally)
+
+
+def _edges(judge: Judge, tally: Tally) -> None:
+    """Each lane beside which blocks meet, at the smallest set of shapes and at the given one, whose blocks are real."""
+    smallest, given = judge.tested()[0], judge.pairs[0]
+    for pair in [smallest] if given is smallest or id(given) in judge.proved else [smallest, given]:
+        if pair.size > MOST_EDGED:
+            continue
+        declared = ranges.declared(judge.options.inputs, pair)
+        for arrays in inputs.edges(pair.inputs, _steps(pair, _whole(pair))):
+            tally.planned += 1
+            tally.late |= judge.late()
+            kept = ranges.within(arrays, pair.inputs, declared)
+            _compared(judge, pair, inputs.EDGES, kept, tally, one_sided=False)
+
+
+def _boundaries(judge: Judge, tally: Tally) -> None:
+    """Beside the points at which a decision of either side turns; words that are equal compare the same things."""
+    shown = [e.equal["exact"] or e.equal["reassociated"] for e in judge.evidence]
+    if any(e.witnessed for e in judge.evidence) or all(shown):
+        return
+    for arrays in boundaries.sets(judge, judge.tested()[0]):
+        tally.planned += 1
+        tally.late |= judge.late()
+        _compared(judge, judge.tested()[0], boundaries.LABEL, arrays, tally, one_sided=False)
 
 
 def _exact_extents(pair: Pair) -> int:
@@ -248,6 +289,20 @@ def _guard(judge: Judge, checks: Sequence[Check]) -> None:
 def constants(pair: Pair) -> list[float]:
     """Every float literal of either program."""
     return sorted({value for program in (pair.a, pair.b) for _, value in constants_of(program)})
+
+
+def _steps(pair: Pair, literals: Sequence[int]) -> list[int]:
+    """Lengths of blocks: whole literals, the last extents of arrays on the way, and where slices begin and end."""
+    extents = {
+        value.type.shape[-1]
+        for program in (pair.a, pair.b)
+        for op in program.walk()
+        for value in op.results
+        if value.type.shape
+    }
+    slices = [op for program in (pair.a, pair.b) for op in program.walk() if op.name == "slice" and op.attrs["start"]]
+    ends = {v for op in slices for v in (op.attrs["start"][-1], op.attrs["limit"][-1])}
+    return sorted({v for v in (*literals, *extents, *ends) if v > 1})
 
 
 def _whole(pair: Pair) -> list[int]:

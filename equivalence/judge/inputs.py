@@ -115,6 +115,8 @@ _GENERAL: dict[str, Maker] = {
     "mean far from zero": _shifted,
     "mean far below zero": lambda x, rng: x - 1000,
     "far below zero": lambda x, rng: -np.abs(x) * 100,
+    "tiny": lambda x, rng: x * 1e-6,
+    "minute": lambda x, rng: x * 1e-15,
     "cancelling neighbours": _cancelling,
     "all equal": _equal,
     "zero": _zero,
@@ -129,8 +131,9 @@ EQUAL: dict[str, Maker] = {
     "one value throughout": _throughout,
     "alike": lambda x, rng: x,
 }
+OPPOSITE = "of opposite signs"
 #: Of tests only: where values tie whose residues differ, nothing is learned about real functions.
-SETS: dict[str, Maker] = {**_GENERAL, "balanced": _balanced, **EQUAL}
+SETS: dict[str, Maker] = {**_GENERAL, "balanced": _balanced, OPPOSITE: lambda x, rng: np.abs(x) * 20, **EQUAL}
 
 
 def _ascending(axis: int) -> Maker:
@@ -156,7 +159,8 @@ OUTSIDE, FAR_OUTSIDE = "outside the given range", "far outside the given range"
 HEAVY = "weights a hundred times as large"
 #: Sets that leave the given values' domain: a side that becomes NaN or infinite counts where A is finite throughout.
 BEYOND = frozenset({OUTSIDE, FAR_OUTSIDE, HEAVY})
-NEAR = "near the constants"
+NEAR, EDGES = "near the constants", "one element beyond the others"
+MOST_EDGES, MOST_MEETINGS = 12, 64
 MOST_CONSTANTS = 48
 SMALL, MOST_TURNS = 1 << 12, 14
 MOST_ALONE = 4  # inputs that have the pool's values while all others are ones
@@ -234,6 +238,41 @@ def _sparse(
                 yield {**given, **zeros, alone: made.reshape(x.shape)}
 
 
+def edges(given: Mapping[str, np.ndarray], steps: Sequence[int]) -> Iterator[Arrays]:
+    """One element of each row far above the others, then far below: at either end, and where blocks of ``steps`` meet.
+
+    What a loop over blocks forgets is the first or the last lane of one.
+    """
+    floats = [name for name, x in given.items() if is_float(x) and x.ndim and not name.startswith("weight:")
+              and x.shape[-1] > 1 and not _is_flag(x.astype(np.float64))]  # fmt: skip
+    places = {name: _meetings(given[name].shape[-1], steps) for name in floats}
+    turns = max((-(-p.size // _rows(given[name])) for name, p in places.items()), default=0)
+    for turn in range(min(turns, MOST_EDGES)):
+        for sign in (1.0, -1.0):
+            yield {**given, **{name: _with_edge(given[name], places[name], turn, sign) for name in floats}}
+
+
+def _rows(x: np.ndarray) -> int:
+    return max(1, x.size // x.shape[-1])
+
+
+def _meetings(extent: int, steps: Sequence[int]) -> np.ndarray:
+    """Lanes, most telling first: both ends, then what is beside the multiples of the longest steps."""
+    places = [0, extent - 1]
+    for step in sorted(steps, reverse=True):
+        places += [m + d for m in range(step, extent, step)[:MOST_MEETINGS] for d in (-1, 0)]
+    return np.array(list(dict.fromkeys(places)))
+
+
+def _with_edge(x: np.ndarray, places: np.ndarray, turn: int, sign: float) -> np.ndarray:
+    rows = x.astype(np.float64).reshape(-1, x.shape[-1])
+    size = 3.0 * np.abs(rows).max(initial=0.0) + 1.0
+    rows = np.clip(rows, -size, size)
+    first = np.arange(len(rows)) + turn * len(rows)
+    rows[np.arange(len(rows)), places[first % places.size]] = sign * size
+    return into_domain(rows.reshape(x.shape), x.astype(np.float64)).astype(x.dtype)
+
+
 def _pool(constants: Sequence[float]) -> np.ndarray:
     usable = np.array(sorted({c for c in constants if np.isfinite(c) and 0 < abs(c) < LARGEST}, key=abs), np.float64)
     if usable.size > MOST_CONSTANTS:
@@ -241,6 +280,9 @@ def _pool(constants: Sequence[float]) -> np.ndarray:
     ordered = np.sort(usable)
     between = (ordered[1:] + ordered[:-1]) / 2
     pool = [usable, -usable, np.sqrt(np.abs(usable)), between, usable * 2, usable / 2, usable + 1, usable - 1]
+    if usable.size <= MOST_DIVIDED:  # where x c or x / c is half way between two whole numbers
+        halves = np.array([0.5, 1.5, 2.5, 3.5])
+        pool += [(sign * halves[:, None] * scale).reshape(-1) for sign in (1, -1) for scale in (usable, 1 / usable)]
     if 1 < usable.size <= MOST_DIVIDED:
         quotients = (usable[:, None] / usable)[~np.eye(usable.size, dtype=bool)]
         pool.append(quotients[np.abs(quotients) < LARGEST])
@@ -297,7 +339,12 @@ def make(name: str, given: Mapping[str, np.ndarray], seed: int) -> Arrays:
     if name == "alike":
         return alike(given)
     rng = np.random.default_rng([seed, *name.encode()])
-    return {key: _one(name, key, x, rng) for key, x in given.items()}
+    made = {key: _one(name, key, x, rng) for key, x in given.items()}
+    if name == OPPOSITE:  # every other input: products of two, such as attention's scores, are far below zero
+        for key in [key for key, x in made.items() if x is not given[key]][1::2]:
+            wide = [array.astype(np.float64) for array in (made[key], given[key])]
+            made[key] = into_domain(-wide[0], wide[1]).astype(made[key].dtype)
+    return made
 
 
 def alike(given: Mapping[str, np.ndarray]) -> Arrays:

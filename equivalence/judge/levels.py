@@ -5,7 +5,7 @@ Takes Evidence and what `real` says; gives a Verdict.  Must not run anything.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from equivalence.evaluator import Freedoms
 from equivalence.evaluator.freedoms import Choice
@@ -22,6 +22,7 @@ class RealState:
 
     available: bool = False
     late: bool = False  # time was out before all of it was run
+    sites: set[Span] = field(default_factory=set)  # decisions that were steered toward all their outcomes
     unread: bool = False  # float data choose elements of arrays that the other side does not have
     unseen: list[tuple[Span, str]] | None = None
     random: bool = False

@@ -32,10 +32,11 @@ if TYPE_CHECKING:
 PRIMES = 3
 LEAST_MASK = 8  # elements from which an integer input of zeros and ones is no accident
 #: Sets on which computed values tie though their residues differ: a mismatch there says nothing, nor does an outcome.
-DEGENERATE = frozenset(["zero", "all equal"])
+DEGENERATE = frozenset(["zero", "all equal", "tiny", "minute"])
 MOST_DRAWS = 12  # of inputs' residues, until every lane was seen without a root of a non-residue
 DRAW = 1000  # between the seeds of draws
 MOST_MORE = 1 << 15  # input elements of a set of shapes that is steered beside the smallest
+WATCHED = frozenset(["a hundred times as large", "negative", "positive"])  # where only a large set of shapes leads
 MOST_LANES = 1 << 16  # input elements up to which derived inputs steer toward unseen outcomes
 
 
@@ -57,7 +58,32 @@ def run(judge: Judge) -> None:
             _leave(judge, every, number)
             judge.real.available &= not any(pair is steered[0] for pair in every[number:])
             return
+    _watch(judge, steered, primes)
     judge.real.late |= bool(judge.real.unseen) and judge.late()
+
+
+def _watch(judge: Judge, steered: Sequence[Pair], primes: Sequence[Any]) -> None:
+    """Decisions that only a large set of shapes comes to: what is not seen there, on few inputs, is not seen."""
+    for number, pair in enumerate(judge.tested()):
+        if any(pair is other for other in steered):
+            continue
+        try:
+            if judge.late():
+                raise OutOfTime(UNKNOWN_SPAN)
+            real = _prepared(judge, pair, number, primes[0])
+            real.masks, real.spread = zero_one(pair.inputs), inputs.unflagged(pair.inputs)
+            _compare(judge, pair, [real], pair.inputs)
+            unseen = _steer(judge, pair, [real], WATCHED)
+        except OutOfTime:
+            said = f"decisions at {in_words(pair)} were not looked at: out of time"
+            judge.checks.append(Check("real function", None, said))
+            judge.real.late = True
+            return
+        judge.real.unseen = [*(judge.real.unseen or []), *(one for one in unseen if one[0] not in judge.real.sites)]
+
+
+def in_words(pair: Pair) -> str:
+    return ", ".join(f"{n}[{','.join(map(str, x.shape))}]" for n, x in pair.inputs.items() if ":" not in n)
 
 
 def _leave(judge: Judge, every: Sequence[Pair], number: int) -> None:
@@ -84,6 +110,7 @@ def _examine(judge: Judge, pair: Pair, number: int, primes: Sequence[Any], steer
         _compare(judge, pair, reals, shuffled(pair.inputs, masks, judge.options.seed))
     if steered:
         judge.real.unseen = [*(judge.real.unseen or []), *_steer(judge, pair, reals)]
+        judge.real.sites |= {record.span for record in reals[0].sites.values()}
     for real in reals:
         judge.assumptions.update(dict.fromkeys(real.assumptions))
 
@@ -183,8 +210,8 @@ def _under(judge: Judge, pair: Pair, reals: list[Real], arrays: inputs.Arrays, l
     return [whole.equal or (not given and whole.equal_residues) for whole in wholes]
 
 
-def _steer(judge: Judge, pair: Pair, reals: list[Real]) -> list[tuple[Span, str]]:
-    """What no derived input has shown, the sites that do not matter left out."""
+def _steer(judge: Judge, pair: Pair, reals: list[Real], only: Collection[str] = ()) -> list[tuple[Span, str]]:
+    """What no derived input has shown, the sites that do not matter left out; ``only``: of these sets."""
 
     def compare(name: str, arrays: inputs.Arrays) -> None:
         before = [e.real_mismatch for e in judge.evidence]
@@ -213,4 +240,4 @@ def _steer(judge: Judge, pair: Pair, reals: list[Real]) -> list[tuple[Span, str]
         return ranges.within(arrays, pair.inputs, declared)
 
     steering = Steering(reals, pair.inputs, judge.options.seed, compare, agree_on, outputs, judge.late, keep)
-    return steering.run(derived=pair.size <= MOST_LANES)
+    return steering.run(derived=bool(only) or pair.size <= MOST_LANES, only=only)

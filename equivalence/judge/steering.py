@@ -7,7 +7,7 @@ not open, it would move none on them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -43,13 +43,13 @@ class Steering:
         self.reals, self.given, self.seed = reals, given, seed
         self.compare, self.agree, self.outputs, self.late, self.keep = compare, agree, outputs, late, keep
 
-    def run(self, derived: bool) -> list[tuple[Span, str]]:
-        """What was never seen; ``derived``: whether other inputs than the given ones are affordable."""
+    def run(self, derived: bool, only: Collection[str] = ()) -> list[tuple[Span, str]]:
+        """What was never seen; ``derived``: whether other inputs than the given ones are affordable, ``only`` these."""
         real = self.reals[0]
         sets = [("given", self.given)]
         if derived:
             derived_sets = inputs.sets(self.given, self.seed, inputs.STEERING)
-            sets += [(name, self.keep(arrays)) for name, arrays in derived_sets]
+            sets += [(name, self.keep(arrays)) for name, arrays in derived_sets if not only or name in only]
         if real.sites:
             self.compare("given", self.given)
         for name, arrays in sets[1:]:
@@ -57,7 +57,7 @@ class Steering:
                 break
             self.compare(name, arrays)
         self._dismiss([arrays for _, arrays in sets])
-        if derived:
+        if derived and not only:
             self._spike()
         return [(span, outcome) for _, outcome, span in real.unseen()]
 

@@ -6,7 +6,7 @@ import pytest
 
 from equivalence.verdicts import Level
 from lowering.ir.program import Program
-from lowering.ir.types import I32
+from lowering.ir.types import F32, I32
 from tests.semantics.programs import EQUAL, KernelKit, launched, level
 
 IN, OUT = "i32[8]", "i32[1]"
@@ -103,3 +103,31 @@ def test_a_short_accumulator_is_another_sum() -> None:
     specs = "f8e4m3fn[16,64]", "f8e4m3fn[64,16]"
     assert level(product("cuda"), product("cuda:imprecise=32"), *specs) not in (Level.BITWISE, Level.REASSOCIATED)
     assert level(product("cuda:imprecise=32"), product("cuda:imprecise=32"), *specs) in EQUAL
+
+
+def chosen_by_undefined(other: bool) -> Program:
+    """Lanes 6 and 7 take an index from a masked-off lane."""
+
+    def body(k: KernelKit, x, i, out) -> None:
+        lanes = k.lanes(8)
+        mask = k.cmp("lt", lanes, k.b.like(6, lanes))
+        masked = (mask, k.b.constant(0, I32, (8,))) if other else (mask,)
+        k.store(out, lanes, k.load(x, k.load(i, lanes, *masked, dt=I32)))
+
+    return launched(body, V, IN, out=V)
+
+
+def test_an_undefined_value_that_steers() -> None:
+    assert level(chosen_by_undefined(False), chosen_by_undefined(True), V, IN) is Level.DIFFERENT
+    assert level(chosen_by_undefined(False), chosen_by_undefined(False), V, IN) is Level.UNDECIDED
+    assert level(chosen_by_undefined(True), chosen_by_undefined(True), V, IN) in EQUAL
+
+
+def test_undefined_lanes_of_an_address_that_are_masked_off_steer_nothing() -> None:
+    def body(k: KernelKit, x, i, out) -> None:
+        lanes = k.lanes(8)
+        mask = k.cmp("lt", lanes, k.b.like(6, lanes))
+        k.store(out, lanes, k.load(x, k.load(i, lanes, mask, dt=I32), mask, k.splat(k.b.constant(0.0, F32), 8)))
+
+    program = launched(body, V, IN, out=V)
+    assert level(program, program, V, IN) in EQUAL
