@@ -19,6 +19,7 @@ Constant = tuple[str, float]
 
 #: Formats in which a chance meeting is rare.
 PRECISE = frozenset(["f32", "f64"])
+MOST = 8  # constants that one side alone has
 _PARTS = [Fraction(k, 8) for k in range(9)]
 _PURE = [Form(Fraction(1), ln2=-1), Form(Fraction(1), ln2=1)]
 
@@ -78,6 +79,8 @@ def related(
     meaning: dict[Constant, Form] = {}
     said: list[str] = []
     a, b = ([c for c in side if c[0] in PRECISE and c[1] > 0] for side in (alone_a, alone_b))
+    if max(len(a), len(b)) > MOST:  # tables: what a host has folded are a few numbers
+        return {}, []
     factors = list(dict.fromkeys([*known.values(), *_PURE]))
     for c in [*a, *b]:
         if c in meaning or c in known:

@@ -43,7 +43,7 @@ SENTINEL = -9.0e3
 #: Literal arrays up to this size keep exact meanings through arithmetic.
 SMALL = 256
 #: Different values of one constant array that are worth identifying.
-_DISTINCT = 64
+_DISTINCT = 16
 
 
 def constants_of(program: Program) -> set[Constant]:
