@@ -6,11 +6,10 @@ non-positive, within [0, 1]); integers keep their given values.  Special values 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
-from equivalence.numerics import formats
 from lowering.ir.types import DType, from_numpy
 
 Arrays = dict[str, np.ndarray]
@@ -155,167 +154,16 @@ STEERING: dict[str, Maker] = {
 _EVERY = {**STEERING, **SETS}
 
 
-OUTSIDE, FAR_OUTSIDE = "outside the given range", "far outside the given range"
-HEAVY = "weights a hundred times as large"
-#: Sets that leave the given values' domain: a side that becomes NaN or infinite counts where A is finite throughout.
-BEYOND = frozenset({OUTSIDE, FAR_OUTSIDE, HEAVY})
-NEAR, EDGES = "near the constants", "one element beyond the others"
-MOST_EDGES, MOST_MEETINGS = 12, 64
-MOST_CONSTANTS = 48
-SMALL, MOST_TURNS = 1 << 12, 14
-MOST_ALONE = 4  # inputs that have the pool's values while all others are ones
-MOST_DIVIDED = 8  # constants up to which their quotients are tried too: where c x reaches d
-LARGEST = 1e30  # beyond this a constant is a mask, not a threshold
 FEW = 2  # distinct values up to which an input is a mask or a flag: it stays as given
 
 
-def outside(
-    given: Mapping[str, np.ndarray], seed: int, declared: frozenset[str] = frozenset()
-) -> Iterator[tuple[str, Arrays]]:
-    """Signs and sizes that the given values do not have, where no range was declared; nothing where none changes.
-
-    A generator's convenience (torch.rand) is no promise: without these a dropped relu or a missing shift by the
-    maximum would pass.  Weights only grow.
-    """
-    for label, factor in ((OUTSIDE, 4.0), (FAR_OUTSIDE, 100.0)):
-        rng = np.random.default_rng([seed, *label.encode()])
-        made = {name: x if name in declared else _beyond(name, x, factor, rng) for name, x in given.items()}
-        if any(made[name] is not given[name] for name in given):
-            yield label, made
-    weights = {name: _grown(x) for name, x in given.items() if name.startswith("weight:") and is_float(x) and x.size}
-    if weights:
-        yield HEAVY, {**given, **weights}
-
-
-def _grown(x: np.ndarray) -> np.ndarray:
-    with np.errstate(all="ignore"):
-        return (x.astype(np.float64) * 100).astype(x.dtype)
-
-
-def near(given: Mapping[str, np.ndarray], constants: Sequence[float], seed: int) -> Iterator[Arrays]:
-    """Values at, just beside and between the programs' literals: where a threshold is moved, one of them tells.
-
-    Small inputs get every value of the pool in every place; then one input alone, the others being ones.
-    """
-    pool = _pool(constants)
-    floats = [name for name, x in given.items() if is_float(x) and x.size and not name.startswith("weight:")]
-    if not pool.size or not floats:
-        return
-    rng = np.random.default_rng([seed, *NEAR.encode()])
-    order = {name: rng.permutation(given[name].size) for name in floats}
-    small = max(given[name].size for name in floats) <= SMALL
-    for turn in range(min(pool.size, MOST_TURNS) if small else 1):
-        yield {name: _drawn(x, pool, order[name] + turn, rng) if name in order else x for name, x in given.items()}
-    if small:
-        yield from _sparse(given, floats, pool, order)
-    if len(floats) > 1 and small:
-        for alone in floats[:MOST_ALONE]:
-            ones = {name: np.ones_like(given[name]) for name in floats if name != alone}
-            for start in range(0, pool.size, max(given[alone].size, pool.size // 2)):
-                yield {**given, **ones, alone: _drawn(given[alone], pool, order[alone] + start, None)}
-
-
-def _sparse(
-    given: Mapping[str, np.ndarray], floats: Sequence[str], pool: np.ndarray, order: Mapping[str, np.ndarray]
-) -> Iterator[Arrays]:
-    """One element of the pool in each row of one input, zeros elsewhere: sums and distances that reach it.
-
-    Other inputs of its shape are zeros (what a distance is taken to), the rest ones (what is kept within it).
-    """
-    for alone in floats[:MOST_ALONE]:
-        x = given[alone]
-        zeros = {
-            name: np.zeros_like(given[name]) if given[name].shape == x.shape else np.ones_like(given[name])
-            for name in floats
-        }
-        rows = x.reshape(-1, x.shape[-1]) if x.ndim else x.reshape(1, 1)
-        for start in range(0, min(pool.size, MOST_TURNS * len(rows)), len(rows)):
-            made = np.zeros_like(rows)
-            values = np.resize(np.roll(pool, -start), len(rows))
-            with np.errstate(all="ignore"):
-                made[np.arange(len(rows)), order[alone][: len(rows)] % rows.shape[1]] = values.astype(x.dtype)
-            if np.isfinite(made.astype(np.float64)).all():
-                yield {**given, **zeros, alone: made.reshape(x.shape)}
-
-
-def edges(given: Mapping[str, np.ndarray], steps: Sequence[int]) -> Iterator[Arrays]:
-    """One element of each row far above the others, then far below: at either end, and where blocks of ``steps`` meet.
-
-    What a loop over blocks forgets is the first or the last lane of one.
-    """
-    floats = [name for name, x in given.items() if is_float(x) and x.ndim and not name.startswith("weight:")
-              and x.shape[-1] > 1 and not _is_flag(x.astype(np.float64))]  # fmt: skip
-    places = {name: _meetings(given[name].shape[-1], steps) for name in floats}
-    turns = max((-(-p.size // _rows(given[name])) for name, p in places.items()), default=0)
-    for turn in range(min(turns, MOST_EDGES)):
-        for sign in (1.0, -1.0):
-            yield {**given, **{name: _with_edge(given[name], places[name], turn, sign) for name in floats}}
-
-
-def _rows(x: np.ndarray) -> int:
-    return max(1, x.size // x.shape[-1])
-
-
-def _meetings(extent: int, steps: Sequence[int]) -> np.ndarray:
-    """Lanes, most telling first: both ends, then what is beside the multiples of the longest steps."""
-    places = [0, extent - 1]
-    for step in sorted(steps, reverse=True):
-        places += [m + d for m in range(step, extent, step)[:MOST_MEETINGS] for d in (-1, 0)]
-    return np.array(list(dict.fromkeys(places)))
-
-
-def _with_edge(x: np.ndarray, places: np.ndarray, turn: int, sign: float) -> np.ndarray:
-    rows = x.astype(np.float64).reshape(-1, x.shape[-1])
-    size = 3.0 * np.abs(rows).max(initial=0.0) + 1.0
-    rows = np.clip(rows, -size, size)
-    first = np.arange(len(rows)) + turn * len(rows)
-    rows[np.arange(len(rows)), places[first % places.size]] = sign * size
-    return into_domain(rows.reshape(x.shape), x.astype(np.float64)).astype(x.dtype)
-
-
-def _pool(constants: Sequence[float]) -> np.ndarray:
-    usable = np.array(sorted({c for c in constants if np.isfinite(c) and 0 < abs(c) < LARGEST}, key=abs), np.float64)
-    if usable.size > MOST_CONSTANTS:
-        usable = usable[:: usable.size // MOST_CONSTANTS + 1]
-    ordered = np.sort(usable)
-    between = (ordered[1:] + ordered[:-1]) / 2
-    pool = [usable, -usable, np.sqrt(np.abs(usable)), between, usable * 2, usable / 2, usable + 1, usable - 1]
-    if usable.size <= MOST_DIVIDED:  # where x c or x / c is half way between two whole numbers
-        halves = np.array([0.5, 1.5, 2.5, 3.5])
-        pool += [(sign * halves[:, None] * scale).reshape(-1) for sign in (1, -1) for scale in (usable, 1 / usable)]
-    if 1 < usable.size <= MOST_DIVIDED:
-        quotients = (usable[:, None] / usable)[~np.eye(usable.size, dtype=bool)]
-        pool.append(quotients[np.abs(quotients) < LARGEST])
-    return np.concatenate(pool)
-
-
-def _drawn(x: np.ndarray, pool: np.ndarray, places: np.ndarray, rng: np.random.Generator | None) -> np.ndarray:
-    """Elements of the pool in the input's format, moved by -1, 0 or 1 of its steps where ``rng`` is given."""
-    with np.errstate(all="ignore"):
-        values = pool[places % pool.size].astype(x.dtype)
-        moves = np.zeros(values.shape) if rng is None else rng.integers(-1, 2, values.shape)
-        step = formats.ulp(values, dtype_of(x).name) * moves
-        moved = (values.astype(np.float64) + step).astype(x.dtype)
-    return np.where(np.isfinite(moved.astype(np.float64)), moved, x.reshape(-1)).reshape(x.shape)
-
-
-def _beyond(name: str, x: np.ndarray, factor: float, rng: np.random.Generator) -> np.ndarray:
-    if not is_float(x) or not x.size or name.startswith("weight:"):
-        return x
-    values = x.astype(np.float64)
-    if (values.min() < 0 < values.max()) or _is_flag(values):
-        return x
-    with np.errstate(all="ignore"):
-        return (values * rng.choice([-factor, factor], x.shape)).astype(x.dtype)
-
-
-def _is_flag(values: np.ndarray) -> bool:
+def is_flag(values: np.ndarray) -> bool:
     return values.size > FEW and np.unique(values.reshape(-1)[:64]).size <= FEW
 
 
 def unflagged(given: Mapping[str, np.ndarray]) -> set[str]:
     """Float inputs that are no flags: whose elements may stand for any number."""
-    return {name for name, x in given.items() if is_float(x) and not _is_flag(x.astype(np.float64))}
+    return {name for name, x in given.items() if is_float(x) and not is_flag(x.astype(np.float64))}
 
 
 def into_domain(made: np.ndarray, given: np.ndarray) -> np.ndarray:
@@ -351,7 +199,7 @@ def alike(given: Mapping[str, np.ndarray]) -> Arrays:
     """The rows of the first of all float inputs of one rank, row length and dtype in every one: distances of 0."""
     made, first = dict[str, np.ndarray](given), dict[tuple[object, ...], np.ndarray]()
     for key, x in given.items():
-        if is_float(x) and x.size and not key.startswith("weight:") and not _is_flag(x.astype(np.float64)):
+        if is_float(x) and x.size and not key.startswith("weight:") and not is_flag(x.astype(np.float64)):
             model = first.setdefault((x.ndim, x.shape[-1:], x.dtype), x)
             made[key] = model if model.shape == x.shape else np.resize(model, x.shape)
     return made
@@ -361,7 +209,7 @@ def _one(name: str, key: str, x: np.ndarray, rng: np.random.Generator) -> np.nda
     if not is_float(x) or key.startswith("weight:"):
         return x
     given = x.astype(np.float64)
-    if _is_flag(given):
+    if is_flag(given):
         return x
     with np.errstate(all="ignore"):
         return into_domain(_EVERY[name](given, rng), given).astype(x.dtype)

@@ -20,7 +20,7 @@ from equivalence.interpretations.real import Real, agree, prepare, together
 from equivalence.interpretations.real_cell import DATA, cell
 from equivalence.interpretations.real_followed import Followed
 from equivalence.interpretations.real_reach import Reached
-from equivalence.judge import differential, inputs, ranges
+from equivalence.judge import inputs, ranges, testing
 from equivalence.judge.runs import Pair, PairRun
 from equivalence.judge.steering import Steering
 from equivalence.verdicts import Check
@@ -220,7 +220,7 @@ def _steer(judge: Judge, pair: Pair, reals: list[Real], only: Collection[str] = 
         if before == [e.real_mismatch for e in judge.evidence]:
             return
         if name not in DEGENERATE:
-            differential.outside(judge, pair, name, arrays)
+            testing.outside(judge, pair, name, arrays)
             return
         for evidence, mismatch in zip(judge.evidence, before, strict=True):
             evidence.real_mismatch = mismatch

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from equivalence.judge import boundaries, inputs
+from equivalence.judge import beyond, boundaries, inputs
 from equivalence.verdicts import Level
 from lowering.ir.program import Value
 from tests.semantics.programs import EQUAL, Body, Kit, judged, level
@@ -14,9 +14,9 @@ X = np.random.default_rng(0).standard_normal((8, 3000)).astype(np.float32)
 
 
 def test_every_lane_beside_which_blocks_meet_has_its_turn() -> None:
-    seen = {int(np.argmax(row)) for arrays in inputs.edges({"x": X}, [700]) for row in arrays["x"]}
+    seen = {int(np.argmax(row)) for arrays in beyond.edges({"x": X}, [700]) for row in arrays["x"]}
     assert {0, 699, 700, 1399, 1400, 2099, 2100, 2799, 2800, 2999} <= seen
-    lowest = {int(np.argmin(row)) for arrays in inputs.edges({"x": X}, [700]) for row in arrays["x"]}
+    lowest = {int(np.argmin(row)) for arrays in beyond.edges({"x": X}, [700]) for row in arrays["x"]}
     assert {0, 699, 2999} <= lowest
 
 
