@@ -7,7 +7,7 @@ about how a capture begins and ends.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
@@ -22,6 +22,7 @@ from lowering.capture.host_tables import HostTables
 from lowering.capture.recorder import Recorder
 from lowering.capture.torch_precision import flags_in_force, sentence
 from lowering.capture.torch_streams import Clocks
+from lowering.capture.torch_tables import DeviceTables
 from lowering.capture.torch_tensor import CPU, CUDA, VirtualTensor
 from lowering.capture.trace import AtenCall
 from lowering.capture.user_frames import CAPTURE_FRAME, user_span
@@ -57,6 +58,7 @@ class Dispatcher:
         self.clocks = Clocks()
         self.formulas = True  # whether tables that the call makes of no input are lowered by their formula
         self._tables: HostTables | None = None  # of the recorder
+        self._device_tables: DeviceTables | None = None  # of the recorder, where tables are not lowered by formulas
         self._made: dict[int, Span] = {}  # address of a plain storage -> where it was made
 
     # -- entry ---------------------------------------------------------------------------------------------------
@@ -171,7 +173,8 @@ class Dispatcher:
             result, untrue = _execute(func, inner_args, inner_kwargs)
         if torch.Tag.inplace_view in func.tags and isinstance(args[0], VirtualTensor):
             _follow_metadata(func, args, kwargs)
-        self._record(func, before, inner_args, inner_kwargs, result, untrue, draw)
+        if not self._makes_data(func, args, kwargs, result, untrue):
+            self._record(func, before, inner_args, inner_kwargs, result, untrue, draw)
         if policy.packet_name(func) in _MAY_BLOCK and not kwargs.get("non_blocking") and _to_host(args, claim):
             self.clocks.wait_for_current()
         return tree_map(lambda leaf: _wrap(leaf, wrappers, claim), result)
@@ -213,6 +216,20 @@ class Dispatcher:
                 tables.enter(leaf)
         kept = {name: value for name, value in kwargs.items() if name not in policy.UNRECORDED_KWARGS}
         return as_data(tuple(args), self.recorder), as_data(kept, self.recorder)
+
+    def _makes_data(self, func: Any, args: Any, kwargs: Any, result: Any, untrue: bool) -> bool:
+        """Whether the result is a table of no input, whose bytes enter the trace where it is used."""
+        recorder, tables = self.recorder, self._device_tables
+        if recorder is not None and not self.formulas and (tables is None or tables.recorder is not recorder):
+            tables = self._device_tables = DeviceTables(recorder)
+        if tables is None or untrue or (recorder is None and not func._schema.is_mutable):
+            return False
+        return tables.makes(func, args, kwargs, result)
+
+    def written_by_launch(self, storages: Iterable[int]) -> None:
+        """Launches write past the dispatcher."""
+        if self._device_tables is not None:
+            self._device_tables.written(storages)
 
     def _record(self, func: Any, before: Any, args: Any, kwargs: Any, result: Any, untrue: bool, draw: Any) -> None:
         recorder = self.recorder

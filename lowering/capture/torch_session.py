@@ -28,6 +28,7 @@ from lowering.capture.torch_outputs import (
     enter_gradients,
     enter_outputs,
     enter_written_inputs,
+    written_storages,
 )
 from lowering.capture.torch_precision import ieee_convolutions
 from lowering.capture.torch_second import SecondCall, Watch, copied
@@ -210,6 +211,8 @@ class TorchSession:
     def launch(self, launch: Launch) -> None:
         assert self.recorder is not None
         self.recorder.launch(launch)
+        written = written_storages(self.recorder.trace.events[-1])
+        self.dispatcher.written_by_launch(self.recorder.key_of(storage) for storage in written)
 
     def configuration(self, kernel: str) -> str:
         return self.chooser.describe()
