@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,14 @@ from lowering.capture.trace import AtenCall, HostRead, HostTrace, Launch, Tensor
 from lowering.errors import IrverifyError
 
 MAX_CONFIGURATIONS = 8  # of an autotuned kernel that are checked to lower, beside the one that is compared
+
+
+@dataclass(slots=True)
+class CalledTorch(Called):
+    """With the results of the first call whose memory the second one has written to (torch_second.py)."""
+
+    overwritten: list[str] = field(default_factory=list)
+    reused: list[str] = field(default_factory=list)
 
 
 class TorchAdapter:
@@ -190,7 +199,8 @@ class TorchAdapter:
         second = self.session_.second
         if second is None:
             return None
-        called = Called([*second.names], "", "", [*second.counted], second.differs, second.unseen)
+        called = CalledTorch([*second.names], "", "", [*second.counted], second.differs, second.unseen)
+        called.overwritten, called.reused = [*second.overwritten], [*second.reused]
         try:
             if second.first is not None:
                 called.first, called.again = (lowered(trace) for trace in (second.first, second.again))

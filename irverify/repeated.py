@@ -53,11 +53,23 @@ def _of_side(exchange: Exchange, side: str, file: str, judged: Judged) -> Iterat
         yield Finding(CODE, said, None, "error")
         return
     differing = _differing(exchange, side, file, second, judged)
+    if differing is None or differing.severity != "error":
+        yield from _overwritten(second, file)
     if differing is not None:
         yield differing
     elif second["counted"]:
         said = f"{file}: every call changes {_words(second['counted'])}; the second one gives what the first gave"
         yield Finding(CODE, said, None, "note")
+
+
+def _overwritten(second: dict[str, Any], file: str) -> Iterator[Finding]:
+    """Results that do not outlive the next call, though two calls with the same arguments give the same."""
+    for key in ("overwritten", "reused"):
+        names, severity = second.get(key, []), "error" if key == "overwritten" else "warning"
+        which, what = ("result", "is a tensor") if len(names) == 1 else ("results", "are tensors")
+        if names:
+            said = f"{file}'s {which} {_words(names)} {what} that it keeps and overwrites at the next call"
+            yield Finding(CODE, said, None, severity)
 
 
 def _differing(exchange: Exchange, side: str, file: str, second: dict[str, Any], judged: Judged) -> Finding | None:

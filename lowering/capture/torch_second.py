@@ -28,7 +28,8 @@ class SecondCall:
 
     ``first`` and ``again`` are one run of both calls, with the results and the state after either as its outputs.
     ``counted``: plain values that went on changing; ``differs``: what shows without a comparison that the two calls
-    differ; ``unseen``: why there was no second call, then without traces.
+    differ; ``unseen``: why there was no second call, then without traces.  ``overwritten``: results of the first call
+    in memory that the second one has written to and returned as well; ``reused``: that it has only written to.
     """
 
     names: tuple[str, ...]
@@ -37,6 +38,8 @@ class SecondCall:
     counted: tuple[str, ...] = ()
     differs: str = ""
     unseen: str = ""
+    overwritten: tuple[str, ...] = ()
+    reused: tuple[str, ...] = ()
 
 
 class Watch:
@@ -90,7 +93,8 @@ class Watch:
         kept = {name: tensor.detach().clone() for name, tensor in {**results, **_chosen(state, names)}.items()}
         first = [*plain, *((name, self.recorder.ref(inner_of(tensor))) for name, tensor in kept.items())]
         trace.outputs = []
-        enter_outputs(self.recorder, call())
+        returned = enter_outputs(self.recorder, call())
+        shared = self._shared(results, returned, since)
         later = self._state()
         going_on = self._changes(state, later, since)
         names = tuple(dict.fromkeys([*names, *going_on]))
@@ -100,7 +104,20 @@ class Watch:
         if {(name, ref.dtype, ref.shape) for name, ref in first} != {(n, r.dtype, r.shape) for n, r in again}:
             return SecondCall(names, counted=counted, differs="its results or what it leaves are of another type")
         second = [(name, by_name[name]) for name, _ in first]
-        return SecondCall(names, replace(trace, outputs=first), replace(trace, outputs=second), counted)
+        found = SecondCall(names, replace(trace, outputs=first), replace(trace, outputs=second), counted)
+        return replace(found, overwritten=shared[0], reused=shared[1])
+
+    def _shared(
+        self, results: dict[str, torch.Tensor], returned: dict[str, torch.Tensor], since: int
+    ) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """``overwritten`` and ``reused``; the memory of arguments and weights is theirs."""
+        trace = self.recorder.trace
+        written = {storage for event in trace.events[since:] for storage in written_storages(event)}
+        written -= {ref.storage for _, ref in trace.inputs}
+        old = {name: self.recorder.ref(inner_of(tensor)).storage for name, tensor in results.items()}
+        new = {self.recorder.ref(inner_of(tensor)).storage for tensor in returned.values()}
+        lost = [name for name, storage in old.items() if storage in written]
+        return tuple(n for n in lost if old[n] in new), tuple(n for n in lost if old[n] not in new)
 
 
 def _chosen(state: State, names: Sequence[str]) -> dict[str, torch.Tensor]:

@@ -79,3 +79,20 @@ def test_a_second_call_that_raises(session, subjects):
 def test_plain_values_that_go_on_changing(session, subjects):
     assert "len(LOG)" in second(session, subjects.logged).counted
     assert not second(session, subjects.memoised).counted
+
+
+@pytest.mark.parametrize("name", ["KeptResult", "AllocatedBefore", "ReturnedView", "Accumulated"])
+def test_a_result_that_the_next_call_overwrites_and_returns(session, subjects, name):
+    found = second(session, getattr(subjects, name))
+    assert (found.overwritten, found.reused) == (("out0",), ())
+
+
+def test_a_result_that_the_next_call_only_overwrites(session, subjects):
+    found = second(session, subjects.TwoInTurn)
+    assert (found.overwritten, found.reused) == ((), ("out0",))
+
+
+@pytest.mark.parametrize("name", ["KeptAndReturned", "MadeOnce", "Table", "Carried", "Scratch"])
+def test_results_that_stay_as_they_are(session, subjects, name):
+    found = second(session, getattr(subjects, name))
+    assert (found.overwritten, found.reused) == ((), ())

@@ -56,7 +56,9 @@ def test_state_of_one_side(found, name, words):
     assert finding.message.startswith("b.py: ") and words in finding.message
 
 
-@pytest.mark.parametrize("name", ["pure", "Table", "memoised", "BufferInPlace", "Scratch"])
+@pytest.mark.parametrize(
+    "name", ["pure", "Table", "memoised", "BufferInPlace", "Scratch", "KeptAndReturned", "MadeOnce"]
+)
 def test_caches_and_buffers_are_none(found, name):
     assert found(name, "pure") == []
 
@@ -64,6 +66,28 @@ def test_caches_and_buffers_are_none(found, name):
 def test_a_log_that_nothing_reads(found):
     (finding,) = found("logged", "pure")
     assert finding.severity == "note" and "every call changes LOG" in finding.message
+
+
+@pytest.mark.parametrize("name", ["KeptResult", "AllocatedBefore", "ReturnedView"])
+def test_a_result_that_is_overwritten(found, name):
+    (finding,) = found("pure", name)
+    assert finding.severity == "error" and finding.code == "stateful"
+    assert finding.message == "b.py's result out0 is a tensor that it keeps and overwrites at the next call"
+
+
+def test_one_that_is_overwritten_before_it_is_given_again(found):
+    (finding,) = found("TwoInTurn", "pure")
+    assert finding.severity == "warning" and finding.message.startswith("a.py's result out0 is a tensor that it keeps")
+
+
+def test_one_that_goes_on_is_reported_once(found):
+    (finding,) = found("pure", "Accumulated")
+    assert finding.severity == "error" and "a second call with the same arguments gives another out0" in finding.message
+
+
+def test_both_sides_overwrite_theirs(found):
+    (finding,) = found("KeptResult", "KeptResult")
+    assert finding.severity == "note" and "both sides keep state (self.out)" in finding.message
 
 
 def test_the_same_state_on_both_sides(found):

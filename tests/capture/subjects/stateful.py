@@ -98,6 +98,61 @@ class Scratch(nn.Module):
         return self.work[:4] + 1
 
 
+class KeptResult(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.out = None
+
+    def forward(self, x):
+        if self.out is None:
+            self.out = torch.empty_like(x)
+        self.out.copy_(x).mul_(2)
+        return self.out
+
+
+class AllocatedBefore(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.out = torch.empty(4)
+
+    def forward(self, x):
+        return self.out.copy_(x * 2)
+
+
+class TwoInTurn(KeptResult):
+    def forward(self, x):
+        if self.out is None:
+            self.out = [torch.empty_like(x), torch.zeros_like(x)]
+        self.out.reverse()
+        self.out[1].zero_()
+        return self.out[0].copy_(x)
+
+
+class ReturnedView(KeptResult):
+    def forward(self, x):
+        return super().forward(x)[:2]
+
+
+class KeptAndReturned(KeptResult):
+    def forward(self, x):
+        self.out = x * 2
+        return self.out
+
+
+class Accumulated(KeptResult):
+    def forward(self, x):
+        if self.out is None:
+            self.out = torch.zeros_like(x)
+        return self.out.add_(x)
+
+
+class MadeOnce(KeptResult):
+    def forward(self, x):
+        if self.out is None:
+            self.out = x * 2
+        return self.out
+
+
 def default(x, seen=[]):  # noqa: B006
     seen.append(1)
     return x * len(seen)
