@@ -15,6 +15,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from equivalence.verdicts import Check, Finding, Level, Report, ShapeResult, Subject, Verdict, Witness
 from irverify import __version__, configurations, cotangents, repeated, sandbox
 from irverify.collect import Collected, collect
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 
 Progress = Callable[[str], None]
 SPECIAL, LAYOUTS = "special values", "other layouts"  # the names of the checks that can be strict
+TABLES = "tables that the two hosts make of no input are the data that they are, rounded"
 CONFIGURATION_SECONDS = 15.0  # of judging one autotune configuration against the first
 
 
@@ -52,12 +55,25 @@ def compare(options: CompareOptions, progress: Progress = silent) -> Report:
         try:
             prepared = prepare(options, exchange.directory)
             report = _run(prepared, options, exchange, progress)
+            if report.verdict.level < Level.REAL and TABLES in report.assumptions:
+                report = _by_formulas(prepared, options, progress, report)
         except (Unsupported, Undecided) as error:
             report = _without_verdict(error)
     if report.subjects is None and prepared is not None:
         a, b = (Subject(str(side.path), side.entry, side.framework) for side in prepared.sides)
         report.subjects = (a, b)
     return finish(report, options, started)
+
+
+def _by_formulas(prepared: Prepared, options: CompareOptions, progress: Progress, report: Report) -> Report:
+    """The report on the same pair with tables as they are made, where that says more than their bytes did."""
+    with _exchange() as exchange:
+        jobs = [replace(job, exchange=str(exchange.directory), formulas=True) for job in prepared.jobs]
+        try:
+            again = _run(replace(prepared, jobs=(jobs[0], jobs[1])), options, exchange, progress)
+        except (Unsupported, Undecided):
+            return report
+    return again if again.verdict.level >= Level.REAL and again.verdict.level is not Level.DIFFERENT else report
 
 
 @contextmanager
@@ -88,7 +104,8 @@ def _run(prepared: Prepared, options: CompareOptions, exchange: Exchange, progre
     progress(f"judging {len(collected.variants)} sets of shapes")
     report = judged(collected, options, early.join())
     report.timings = {"capture": captured - start, "judge": time.monotonic() - captured, **report.timings}
-    report.assumptions = list(dict.fromkeys([*report.assumptions, *collected.notes, *notes]))
+    tables = [TABLES] if _hold_tables(prepared, collected) else []
+    report.assumptions = list(dict.fromkeys([*report.assumptions, *collected.notes, *notes, *tables]))
     report.shapes += collected.skipped
     if options.layouts != "ignore":
         _note_left_out(report, layouts_left_out(exchange, frameworks))
@@ -105,6 +122,15 @@ def _run(prepared: Prepared, options: CompareOptions, exchange: Exchange, progre
         report.checks += cotangents.left_out(exchange)
     report.subjects = _subjects(prepared, collected)
     return report
+
+
+def _hold_tables(prepared: Prepared, collected: Collected) -> bool:
+    """Whether some program has constant arrays of floats where it might have their formulas."""
+    if any(job.formulas for job in prepared.jobs):
+        return False
+    programs = (p for v in collected.variants[:1] for p in (v.program_a, v.program_b))
+    ops = (op for program in programs for op in program.body.walk() if op.name == "constant")
+    return any(op.results[0].type.dtype.is_float and np.size(op.attrs["value"]) > 1 for op in ops)
 
 
 #: How `collect` says that a side failed, where it was irverify that could not go on: that is no property of the side.

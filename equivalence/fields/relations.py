@@ -37,6 +37,16 @@ def _square(x: Form) -> Form | None:
     return x.times(x)
 
 
+def _inverse_root(x: Form) -> Form | None:
+    root = x.sqrt()
+    return None if root is None else root.inverse()
+
+
+def _inverse_square(x: Form) -> Form | None:
+    square = x.times(x)
+    return None if square is None else square.inverse()
+
+
 def _below_one(x: Form) -> Form | None:
     return exact(1 - x.rational) if x.is_rational else None
 
@@ -63,6 +73,8 @@ def relations(factors: Iterable[Form]) -> Iterator[Relation]:
     yield Relation("1/({})", Form.inverse, Form.inverse)
     yield Relation("1 - {}", _below_one, _below_one)
     yield Relation("({})^2", _square, Form.sqrt)
+    yield Relation("the root of {}", Form.sqrt, _square)
+    yield Relation("1 / the root of {}", _inverse_root, _inverse_square)
     for y in factors:
         yield Relation(f"{y.words()} * ({{}})", _times(y), _over(y))
         yield Relation(f"{y.words()} / ({{}})", _into(y), _into(y))

@@ -201,7 +201,7 @@ class Error(Interpretation):
             return self.unknown(site, out, x, e, growth)
         bound = _correct() if site.attrs["accuracy"] == "exact" else self._bound("div", site, out)
         if self._halves == 1 and error_loops.fits(bound, out.data, x[0].data, x[1].data):
-            if site.attrs["accuracy"] != "exact" or np.isfinite(out.data).all():
+            if np.isfinite(out.data).all():
                 return error_loops.quotient(bound, [a.data for a in x], out.data, e)
         if not e[0].any() and not e[1].any():
             return self._divided(site, out, x, np.zeros((1,) * out.data.ndim))
@@ -217,7 +217,7 @@ class Error(Interpretation):
     def _divided(self, site: Site, out: Lanes, x: Sequence[Lanes], passed: Array) -> Array:
         if site.attrs["accuracy"] == "exact":
             return self._rounded(out, passed, x)
-        return passed + self._declared("div", site, out, x)
+        return self._masked(out, passed + self._declared("div", site, out, x), x)
 
     def _declared(self, fn: str, site: Site, out: Lanes, x: Sequence[Lanes]) -> Array:
         if fn not in self._known:

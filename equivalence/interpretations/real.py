@@ -50,6 +50,7 @@ class Real(Accumulate, Interpretation):
         self.met: set[str] = set()  # decisions by the samples of values that stand for such a choice (real_followed)
         self.consulted: set[str] = set()  # sites in ``free`` that some operation has asked for
         self.half = 0
+        self.truths: dict[int, tuple[np.ndarray, str]] = {}
         self.tables: dict[str, set[bytes]] = {"A": set(), "B": set()}  # digests of what float data choose from, by side
         self.assumptions: list[str] = list(identification.assumptions) if identification else []
         self.margins: dict[str, float] = {}  # assumption about sentinels -> the R it holds for
@@ -60,7 +61,7 @@ class Real(Accumulate, Interpretation):
         """The same fields and random functions for a run beside one under this: what is learned is not shared."""
         other = copy(self)
         other.literals, other.known_signs = self.literals.twin(), KnownSigns()
-        other.sites = Sites()
+        other.sites, other.truths = Sites(), {}
         other.sites.off, other.met, other.tables = self.sites.off, set(), {"A": set(), "B": set()}
         other.assumptions, other.margins = [*self.assumptions], {**self.margins}
         return other

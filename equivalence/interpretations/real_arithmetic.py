@@ -148,7 +148,9 @@ class Arithmetic:
         zero = zero & ~other.minus_infinity & ~np.isposinf(other.sample)
         if not zero.any():
             return mark, sample
-        return np.where(zero, BOTH | LITERAL | CONCRETE | WHOLE, mark), where(zero, np.zeros((1,) * mark.ndim), sample)
+        return np.where(zero, BOTH | LITERAL | CONCRETE | WHOLE | PURE, mark), where(
+            zero, np.zeros((1,) * mark.ndim), sample
+        )
 
     def inverse(self, x: Cell) -> Cell:
         return self.div(self.literals.form(exact(1), x.mark.ndim), x)

@@ -5,6 +5,8 @@ A mixin; every decision whose operands depend on an input is a site whose outcom
 
 from __future__ import annotations
 
+import hashlib
+
 import numpy as np
 
 from equivalence.evaluator.lanes import FLOAT_DATA, Lanes, Planes
@@ -52,10 +54,16 @@ _PREDICATES = {
 }  # fmt: skip
 
 
+#: Whether the first operand is the greater one.
+_DIRECTIONS = {"gt": True, "ge": True, "lt": False, "le": False}
+MOST_TRUTHS = 64
+
+
 class Decisions(Choices):
     """Primitives that compare.  ``half``: 0 where `free` turns all lanes of a decision, else which half it turns."""
 
     half: int
+    truths: dict[int, tuple[Array, str]]  # by the identity of their samples: comparisons lately made
 
     def truth(self, outcome: Array, literal: Array) -> Cell:
         """A concrete truth value."""
@@ -97,7 +105,24 @@ class Decisions(Choices):
         if literal is not None or not self.sites.settled(site, "cmp"):
             self.sites.record(site, "cmp", counted, [outcome, ~outcome], (a, b), literal)
         outcome = self.turned(site, "cmp", outcome, counted)
-        return self.truth(outcome, self._foregone(x, y) | known).planes()
+        made = self.truth(outcome, self._foregone(x, y) | known)
+        if not self.sites.off:
+            self._note_side(site, x, y, made)
+        return made.planes()
+
+    def _note_side(self, site: Site, x: Cell, y: Cell, made: Cell) -> None:
+        """Which value a comparison takes to be above or below which literal."""
+        direction = _DIRECTIONS.get(site.attrs["pred"])
+        if direction is None or x.is_all(LITERAL) == y.is_all(LITERAL):
+            return
+        if x.is_all(LITERAL):
+            x, y, direction = y, x, not direction
+        digest = hashlib.blake2b(digest_size=16)
+        for plane in (x.v, x.w, y.sample):
+            digest.update(np.ascontiguousarray(plane).tobytes())
+        key = self.sites.key(site, "cmp")
+        self.sites.sides_of[key] = digest.digest(), "above" if direction else "below"
+        self.truths = {**dict(list(self.truths.items())[-MOST_TRUTHS:]), id(made.sample): (made.sample, key)}
 
     def turned(self, site: Site, kind: str, outcome: Array, counted: Array) -> Array:
         """At sites in ``free`` the other outcome: on all lanes that count, or on an arbitrary half of them."""
@@ -165,7 +190,11 @@ class Decisions(Choices):
         take = condition.sample != 0
         settled = (condition.mark & LITERAL) != 0
         kind = "select" if c.taint == FLOAT_DATA else "choice"
-        if not settled.all() and not self.sites.settled(site, kind):
+        origin = self.truths.get(id(condition.sample))
+        if origin is not None:
+            self.sites.origins[self.sites.key(site, "select")] = origin[1]
+        given = kind == "choice" and out.dtype.is_integer  # an index that given integers choose is a given integer
+        if not given and not settled.all() and not self.sites.settled(site, kind):
             self.sites.record(site, kind, condition.alive & ~settled, [take, ~take], (c,))
         if kind == "select":
             take = self.turned(site, kind, take, condition.alive & ~settled)

@@ -97,6 +97,8 @@ class Sites(dict[str, SiteRecord]):
         self.steering: set[str] = set()  # keys of sites that control has followed: they are never dismissed
         self.fresh: list[tuple[int, Array]] = []
         self.choice: tuple[Any, ...] | None = None
+        self.sides_of: dict[str, tuple[bytes, str]] = {}  # comparisons with a literal: of what, and 'above' or 'below'
+        self.origins: dict[str, str] = {}  # selections, and the comparison that decides them
         self._side = ""
         self._bits: dict[str, dict[tuple[str, int], int]] = {}
         self._visits: Counter[str] = Counter()
@@ -269,4 +271,24 @@ class Sites(dict[str, SiteRecord]):
 
     def unseen(self) -> list[tuple[str, str, Span]]:
         """(site key, outcome, where) of everything that never happened."""
-        return [(key, what, record.span) for key, record in self.items() for what in record.missing()]
+        return [
+            (key, what, record.span)
+            for key, record in self.items()
+            for what in record.missing()
+            if not self._only_between(record, what)
+        ]
+
+    def _only_between(self, record: SiteRecord, what: str) -> bool:
+        """Whether an outcome is hidden but where a value is the literal: x < c is false beside an x > c that is false.
+
+        sign(x) as where(x > 0, 1, where(x < 0, -1, 0)); ties are left to the tests.
+        """
+        if what != OUTCOMES[record.kind][-1] or record.kind not in ("cmp", "select"):
+            return False
+        own = record.key if record.kind == "cmp" else self.origins.get(record.key, "")
+        known = self.sides_of.get(own)
+        if known is None:
+            return False
+        side, opposite = own.split("|", 1)[0], (known[0], "below" if known[1] == "above" else "above")
+        others = (r for r in self.values() if r.kind == "cmp" and r.key != own and r.key.split("|", 1)[0] == side)
+        return any(other.seen & 1 and self.sides_of.get(other.key) == opposite for other in others)

@@ -13,9 +13,9 @@ from equivalence.judge.inputs import Arrays, dtype_of, into_domain, is_flag, is_
 from equivalence.numerics import formats
 
 OUTSIDE, FAR_OUTSIDE = "outside the given range", "far outside the given range"
-HEAVY = "weights a hundred times as large"
+HEAVY, DRAWN = "weights a hundred times as large", "constant weights drawn anew"
 #: Sets that leave the given values' domain: a side that becomes NaN or infinite counts where A is finite throughout.
-BEYOND = frozenset({OUTSIDE, FAR_OUTSIDE, HEAVY})
+BEYOND = frozenset({OUTSIDE, FAR_OUTSIDE, HEAVY, DRAWN})
 NEAR, EDGES = "near the constants", "one element beyond the others"
 MOST_EDGES, MOST_MEETINGS = 12, 64
 MOST_CONSTANTS = 48
@@ -38,14 +38,25 @@ def outside(
         made = {name: x if name in declared else _beyond(name, x, factor, rng) for name, x in given.items()}
         if any(made[name] is not given[name] for name in given):
             yield label, made
-    weights = {name: _grown(x) for name, x in given.items() if name.startswith("weight:") and is_float(x) and x.size}
+    weights = {name: x for name, x in given.items() if name.startswith("weight:") and is_float(x) and x.size}
     if weights:
-        yield HEAVY, {**given, **weights}
+        yield HEAVY, {**given, **{name: _grown(x) for name, x in weights.items()}}
+    rng = np.random.default_rng([seed, *DRAWN.encode()])
+    drawn = {name: _drawn_anew(x, rng) for name, x in weights.items() if x.size > 1 and (x == x.flat[0]).all()}
+    if drawn:
+        yield DRAWN, {**given, **drawn}
 
 
 def _grown(x: np.ndarray) -> np.ndarray:
     with np.errstate(all="ignore"):
         return (x.astype(np.float64) * 100).astype(x.dtype)
+
+
+def _drawn_anew(x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Zeros become normal numbers (biases), other constants half to one and a half of themselves (scales)."""
+    value = float(x.flat[0])
+    made = rng.standard_normal(x.shape) if value == 0 else value * rng.uniform(0.5, 1.5, x.shape)
+    return made.astype(x.dtype)
 
 
 def near(given: Mapping[str, np.ndarray], constants: Sequence[float], seed: int) -> Iterator[Arrays]:

@@ -67,7 +67,7 @@ def compare(a: Lanes, b: Lanes, names: tuple[str, ...]) -> Comparison:
     x, y = value(a), value(b)
     bound_a, bound_b = overflowed.bounds(a, b)
     excess, one_sided = Sparse(x.shape, 0.0), Sparse(x.shape, False)
-    largest, doubtful = [0.0, 0.0, 0.0], overflowed.either_below(a, b)
+    largest, doubtful = [0.0, 0.0, 0.0], overflowed.excused(a, b)
     for s in blocks(x.shape):
         over, lone, found = _distances(x[s], y[s], bound_a[s] + bound_b[s], a.dtype)
         excess.put(s, over)

@@ -111,7 +111,7 @@ def _outside(
     yield from ranges.empty_rows(pair.inputs, seed)
     fixed = _fixed_weights(pair)
     for label, arrays in beyond.outside(pair.inputs, seed, frozenset(declared)):
-        if label == beyond.HEAVY and fixed:
+        if label in (beyond.HEAVY, beyond.DRAWN) and fixed:
             judge.assumptions[f"weights were tried at their given sizes only: {fixed}"] = None
         else:
             yield label, arrays

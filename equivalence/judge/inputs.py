@@ -130,6 +130,7 @@ EQUAL: dict[str, Maker] = {
     "one value throughout": _throughout,
     "alike": lambda x, rng: x,
 }
+MASKED = "masks false throughout"
 OPPOSITE = "of opposite signs"
 #: Of tests only: where values tie whose residues differ, nothing is learned about real functions.
 SETS: dict[str, Maker] = {**_GENERAL, "balanced": _balanced, OPPOSITE: lambda x, rng: np.abs(x) * 20, **EQUAL}
@@ -164,6 +165,13 @@ def is_flag(values: np.ndarray) -> bool:
 def unflagged(given: Mapping[str, np.ndarray]) -> set[str]:
     """Float inputs that are no flags: whose elements may stand for any number."""
     return {name for name, x in given.items() if is_float(x) and not is_flag(x.astype(np.float64))}
+
+
+def masked(given: Mapping[str, np.ndarray]) -> Iterator[tuple[str, Arrays]]:
+    """Truth values false throughout: what a guard against an empty mask waits for."""
+    masks = {name: np.zeros_like(x) for name, x in given.items() if x.dtype.kind == "b" and x.any()}
+    if masks:
+        yield MASKED, {**given, **masks}
 
 
 def into_domain(made: np.ndarray, given: np.ndarray) -> np.ndarray:

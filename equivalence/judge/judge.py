@@ -396,10 +396,15 @@ class Judge:
                 runner = self.runner.in_a_tree() if failure.run.tree else self.runner
                 report.witness = witness(failure.run.pair, runner, error, failure, position, SHRINK_SECONDS)
         with self.timed("divergence"):
-            if failure is not None and position is not None and failure.run.tree:
-                report.divergence = orders.divergence(self, failure, position)
-            else:
-                report.divergence = scope.divergence(self.pairs, report, position, self.evidence)
+            try:
+                if failure is not None and position is not None and failure.run.tree:
+                    report.divergence = orders.divergence(self, failure, position)
+                else:
+                    report.divergence = scope.divergence(self.pairs, report, position, self.evidence)
+            except (ValueError, TypeError, LookupError, ArithmeticError) as error:  # never at the cost of the verdict
+                said = f"not found: an internal error of irverify ({type(error).__name__}: {error})"
+                self.checks.append(Check("where it differs", None, said))
+                return
             if report.divergence is None and report.verdict.level not in (Level.BITWISE, Level.UNDECIDED):
                 why = "not found: every shape is too large to be traced, or time was short; try smaller inputs"
                 self.checks.append(Check("where it differs", None, why))

@@ -29,11 +29,11 @@ def bounds(a: Lanes, b: Lanes) -> tuple[Array, Array]:
     )
 
 
-def either_below(a: Lanes, b: Lanes) -> Array | None:
-    """Lanes in which both sides take a root of what rounding may make negative: a NaN may come on either."""
-    if not _has(a, BELOW) or not _has(b, BELOW):
-        return None
-    return _bit(a, BELOW) & _bit(b, BELOW)
+def excused(a: Lanes, b: Lanes) -> Array | None:
+    """Lanes in which a NaN or an infinity on one side is no difference: both have left the finite scope on the way, or
+    both take a root of what rounding may make negative."""
+    found = [_bit(a, bit) & _bit(b, bit) for bit in (BELOW, BEYOND) if _has(a, bit) and _has(b, bit)]
+    return np.logical_or.reduce(found) if found else None
 
 
 def below(lanes: Lanes) -> bool:

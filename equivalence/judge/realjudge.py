@@ -20,7 +20,7 @@ from equivalence.interpretations.real import Real, agree, prepare, together
 from equivalence.interpretations.real_cell import DATA, cell
 from equivalence.interpretations.real_followed import Followed
 from equivalence.interpretations.real_reach import Reached
-from equivalence.judge import inputs, ranges, testing
+from equivalence.judge import beyond, inputs, ranges, testing
 from equivalence.judge.runs import Pair, PairRun
 from equivalence.judge.steering import Steering
 from equivalence.verdicts import Check
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 PRIMES = 3
 LEAST_MASK = 8  # elements from which an integer input of zeros and ones is no accident
 #: Sets on which computed values tie though their residues differ: a mismatch there says nothing, nor does an outcome.
-DEGENERATE = frozenset(["zero", "all equal", "tiny", "minute"])
+DEGENERATE = frozenset(["zero", "all equal", "tiny", "minute", inputs.MASKED, *beyond.BEYOND])
 MOST_DRAWS = 12  # of inputs' residues, until every lane was seen without a root of a non-residue
 DRAW = 1000  # between the seeds of draws
 MOST_MORE = 1 << 15  # input elements of a set of shapes that is steered beside the smallest
@@ -239,5 +239,7 @@ def _steer(judge: Judge, pair: Pair, reals: list[Real], only: Collection[str] = 
     def keep(arrays: inputs.Arrays) -> inputs.Arrays:
         return ranges.within(arrays, pair.inputs, declared)
 
-    steering = Steering(reals, pair.inputs, judge.options.seed, compare, agree_on, outputs, judge.late, keep)
-    return steering.run(derived=bool(only) or pair.size <= MOST_LANES, only=only)
+    small = pair.size <= MOST_LANES
+    outside = list(beyond.outside(pair.inputs, judge.options.seed, frozenset(declared))) if small else []
+    steering = Steering(reals, pair.inputs, judge.options.seed, compare, agree_on, outputs, judge.late, keep, outside)
+    return steering.run(derived=bool(only) or small, only=only)

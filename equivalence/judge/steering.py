@@ -26,7 +26,7 @@ Arrays = inputs.Arrays
 class Steering:
     """``compare`` runs both programs on arrays and says which outputs agree; ``outputs`` gives all of them, once.
 
-    ``keep``: moves arrays into the ranges that the user declared.
+    ``keep``: moves arrays into the ranges that the user declared; ``beyond``: named sets that leave the given domain.
     """
 
     def __init__(
@@ -39,9 +39,11 @@ class Steering:
         outputs: Callable[[Arrays], Sequence[Lanes]],
         late: Callable[[], bool],
         keep: Callable[[Arrays], Arrays] = lambda arrays: arrays,
+        beyond: Sequence[tuple[str, Arrays]] = (),
     ) -> None:
         self.reals, self.given, self.seed = reals, given, seed
         self.compare, self.agree, self.outputs, self.late, self.keep = compare, agree, outputs, late, keep
+        self.beyond = beyond
 
     def run(self, derived: bool, only: Collection[str] = ()) -> list[tuple[Span, str]]:
         """What was never seen; ``derived``: whether other inputs than the given ones are affordable, ``only`` these."""
@@ -50,6 +52,7 @@ class Steering:
         if derived:
             derived_sets = inputs.sets(self.given, self.seed, inputs.STEERING)
             sets += [(name, self.keep(arrays)) for name, arrays in derived_sets if not only or name in only]
+            sets += [] if only else [*inputs.masked(self.given), *self.beyond]
         if real.sites:
             self.compare("given", self.given)
         for name, arrays in sets[1:]:
