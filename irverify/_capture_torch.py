@@ -29,6 +29,7 @@ class CalledTorch(Called):
 
     overwritten: list[str] = field(default_factory=list)
     reused: list[str] = field(default_factory=list)
+    carried: list[str] = field(default_factory=list)  # results that hold what the first call made of its arguments
 
 
 class TorchAdapter:
@@ -200,7 +201,7 @@ class TorchAdapter:
         if second is None:
             return None
         called = CalledTorch([*second.names], "", "", [*second.counted], second.differs, second.unseen)
-        called.overwritten, called.reused = [*second.overwritten], [*second.reused]
+        called.overwritten, called.reused, called.carried = [*second.overwritten], [*second.reused], [*second.carried]
         try:
             if second.first is not None:
                 called.first, called.again = (lowered(trace) for trace in (second.first, second.again))

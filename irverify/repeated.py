@@ -55,11 +55,23 @@ def _of_side(exchange: Exchange, side: str, file: str, judged: Judged) -> Iterat
     differing = _differing(exchange, side, file, second, judged)
     if differing is None or differing.severity != "error":
         yield from _overwritten(second, file)
+        yield from _carried(second, file)
     if differing is not None:
         yield differing
     elif second["counted"]:
         said = f"{file}: every call changes {_words(second['counted'])}; the second one gives what the first gave"
         yield Finding(CODE, said, None, "note")
+
+
+def _carried(second: dict[str, Any], file: str) -> Iterator[Finding]:
+    """Results that a second call takes from the first: right for the same arguments only."""
+    names = second.get("carried", [])
+    if names:
+        which = "result" if len(names) == 1 else "results"
+        said = (
+            f"{file}'s {which} {_words(names)} of a second call rest on what the first one computed from its arguments"
+        )
+        yield Finding(CODE, said, None, "error")
 
 
 def _overwritten(second: dict[str, Any], file: str) -> Iterator[Finding]:

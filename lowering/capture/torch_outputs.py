@@ -154,5 +154,14 @@ def written_storages(event: Any) -> Iterator[int]:
         yield from event.reached
 
 
+def read_storages(event: Any) -> set[int]:
+    """The storages that an event may read from."""
+    if isinstance(event, AtenCall):
+        return {ref.storage for ref in references((event.args, event.kwargs))}
+    if isinstance(event, Launch):
+        return {arg.value.storage for arg in event.args if isinstance(arg.value, PointerArg)} | set(event.reached)
+    return set()
+
+
 def _inner(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.inner if isinstance(tensor, VirtualTensor) else tensor.detach()

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any
 
 import torch
 
-from lowering.capture.recorder import Recorder
+from lowering.capture.recorder import Recorder, references
 from lowering.capture.torch_inputs import InputPlacer
-from lowering.capture.torch_outputs import enter_outputs, written_storages
+from lowering.capture.torch_outputs import enter_outputs, read_storages, written_storages
 from lowering.capture.torch_state import Slots, State, inner_of, state_of
 from lowering.capture.trace import AtenCall, HostTrace
 from lowering.errors import IrverifyError
 
+FILLING = frozenset({"copy", "fill", "zero"})
 STATE = "state:"  # how the outputs that are state are called
 
 
@@ -30,6 +32,7 @@ class SecondCall:
     ``counted``: plain values that went on changing; ``differs``: what shows without a comparison that the two calls
     differ; ``unseen``: why there was no second call, then without traces.  ``overwritten``: results of the first call
     in memory that the second one has written to and returned as well; ``reused``: that it has only written to.
+    ``carried``: results of the second call that hold what the first one has computed from its arguments.
     """
 
     names: tuple[str, ...]
@@ -40,6 +43,7 @@ class SecondCall:
     unseen: str = ""
     overwritten: tuple[str, ...] = ()
     reused: tuple[str, ...] = ()
+    carried: tuple[str, ...] = ()
 
 
 class Watch:
@@ -105,7 +109,26 @@ class Watch:
             return SecondCall(names, counted=counted, differs="its results or what it leaves are of another type")
         second = [(name, by_name[name]) for name, _ in first]
         found = SecondCall(names, replace(trace, outputs=first), replace(trace, outputs=second), counted)
-        return replace(found, overwritten=shared[0], reused=shared[1])
+        carried = tuple(name for name, ref in again if name in returned and self._carried(ref.storage, since))
+        return replace(found, overwritten=shared[0], reused=shared[1], carried=carried)
+
+    def _carried(self, result: int, since: int) -> bool:
+        """Whether a result of the second call rests on memory that the first one has filled from its arguments.
+
+        What follows from weights alone (a cast or transposed weight that is kept) is left out: they stay as they are.
+        """
+        trace = self.recorder.trace
+        needed = {result}
+        for event in reversed(trace.events[since:]):
+            written = set(written_storages(event))
+            if needed & written:
+                needed = (needed - self._overwrites(event)) | (read_storages(event) - self._overwrites(event))
+        arguments = {ref.storage for name, ref in trace.inputs if not name.startswith("weight:")}
+        made, given = set(arguments), {ref.storage for _, ref in trace.inputs}
+        for event in trace.events[:since]:
+            if made & read_storages(event):
+                made |= set(written_storages(event))
+        return bool(needed & (made - given))
 
     def _shared(
         self, results: dict[str, torch.Tensor], returned: dict[str, torch.Tensor], since: int
@@ -118,6 +141,17 @@ class Watch:
         new = {self.recorder.ref(inner_of(tensor)).storage for tensor in returned.values()}
         lost = [name for name, storage in old.items() if storage in written]
         return tuple(n for n in lost if old[n] in new), tuple(n for n in lost if old[n] not in new)
+
+    def _overwrites(self, event: Any) -> set[int]:
+        """Storages of which nothing is left: those that an op fills, and those that a kernel may store to (a workspace
+        is more often filled anew than added to)."""
+        if not isinstance(event, AtenCall):
+            return set(written_storages(event))
+        filled = event.op.split(".")[1] in FILLING  # whose first argument is only where to
+        read = {ref.storage for ref in references((event.args[1:] if filled else event.args, event.kwargs))}
+        sizes = {r.storage: prod(r.shape) * getattr(torch, r.dtype).itemsize for r in references(event.outputs)}
+        whole = self.recorder.trace.storages
+        return {storage for storage, size in sizes.items() if storage not in read and size == whole[storage].nbytes}
 
 
 def _chosen(state: State, names: Sequence[str]) -> dict[str, torch.Tensor]:

@@ -56,11 +56,17 @@ def test_state_of_one_side(found, name, words):
     assert finding.message.startswith("b.py: ") and words in finding.message
 
 
-@pytest.mark.parametrize(
-    "name", ["pure", "Table", "memoised", "BufferInPlace", "Scratch", "KeptAndReturned", "MadeOnce"]
-)
+@pytest.mark.parametrize("name", ["pure", "Table", "BufferInPlace", "Scratch", "KeptAndReturned"])
 def test_caches_and_buffers_are_none(found, name):
     assert found(name, "pure") == []
+
+
+@pytest.mark.parametrize("name", ["memoised", "MadeOnce"])
+def test_a_cache_of_what_depends_on_the_arguments(found, name):
+    """Right for the same arguments only, whatever it is keyed by."""
+    (finding,) = found(name, "pure")
+    assert finding.severity == "error" and finding.code == "stateful"
+    assert finding.message.endswith("of a second call rest on what the first one computed from its arguments")
 
 
 def test_a_log_that_nothing_reads(found):
