@@ -50,6 +50,8 @@ class Real(Accumulate, Interpretation):
         self.met: set[str] = set()  # decisions by the samples of values that stand for such a choice (real_followed)
         self.consulted: set[str] = set()  # sites in ``free`` that some operation has asked for
         self.half = 0
+        self.recording, self.decisions = False, 0
+        self.operands: list[bytes] = []  # digests of what decisions decide by, in the order of a run without a trial
         self.truths: dict[int, tuple[np.ndarray, str]] = {}
         self.tables: dict[str, set[bytes]] = {"A": set(), "B": set()}  # digests of what float data choose from, by side
         self.assumptions: list[str] = list(identification.assumptions) if identification else []
@@ -62,6 +64,7 @@ class Real(Accumulate, Interpretation):
         other = copy(self)
         other.literals, other.known_signs = self.literals.twin(), KnownSigns()
         other.sites, other.truths = Sites(), {}
+        other.recording, other.decisions, other.operands = False, 0, []
         other.sites.off, other.met, other.tables = self.sites.off, set(), {"A": set(), "B": set()}
         other.assumptions, other.margins = [*self.assumptions], {**self.margins}
         return other

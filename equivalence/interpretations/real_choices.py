@@ -5,6 +5,7 @@ A mixin; gives also what decisions share: which lanes count, and literal operand
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 
 import numpy as np
@@ -23,6 +24,8 @@ from equivalence.interpretations.real_cell import (
     WHOLE,
     Array,
     Cell,
+    V,
+    W,
     cell,
     flag,
     nothing,
@@ -62,6 +65,15 @@ def numbers(*cells: Cell) -> Array:
     return counted & (literal == 0)
 
 
+def _digest(lanes: Sequence[Lanes]) -> bytes:
+    """Of the residues of all operands."""
+    found = hashlib.blake2b(digest_size=16)
+    for x in map(cell, lanes):
+        for plane, bit in ((x.v, V), (x.w, W)):
+            found.update(np.ascontiguousarray(np.where((x.mark & bit) != 0, plane, np.uint32(0))).tobytes())
+    return found.digest()
+
+
 def literal_operand(a: Cell, b: Cell) -> Array | None:
     """The literal that each lane is compared with (NaN: none); None where no lane has one, or both operands are such.
 
@@ -89,12 +101,23 @@ class Choices(Functions):
     alike: set[str]
     met: set[str]
     consulted: set[str]
+    recording: bool
+    operands: list[bytes]
+    decisions: int
 
     def meets(self, site: Site, kind: str, counted: Array, lanes: Sequence[Lanes]) -> None:
-        """Notes a decision that goes by the sample of what a trial has replaced."""
-        if self.free or self.alike:
+        """Notes a decision that goes by the sample of what a trial has replaced.
+
+        Where its operands have the residues that they have without the trial (``operands``, by the number of the
+        decision in the run), they do not depend on the choice: probabilities on the maximum that was subtracted.
+        """
+        if self.recording:
+            self.operands.append(_digest(lanes))
+        elif self.free or self.alike:
+            number, self.decisions = self.decisions, self.decisions + 1
             key = self.sites.meets(site, kind, counted, lanes)
-            self.met |= set() if key is None else {key}
+            if key is not None and not (number < len(self.operands) and self.operands[number] == _digest(lanes)):
+                self.met.add(key)
 
     def extreme(self, site: Site, kind: str, a: Cell, b: Cell, lanes: tuple[Lanes, ...]) -> Cell:
         """The operand that the sample says; where one is NaN, the other."""

@@ -58,6 +58,7 @@ class _Trial:
     def __init__(self, real: Real, runs: Sequence[Callable[[], Sequence[Lanes]]]) -> None:
         self.real, self.runs = real, runs
         self.before: dict[int, list[Cell]] = {}
+        self.operands: dict[int, list[bytes]] = {}
 
     def unmoved(self, keys: set[str], first: bool = False) -> set[str]:
         """``keys`` if freeing them moves no output of any run (``first``: of the first one), else nothing.
@@ -71,10 +72,10 @@ class _Trial:
         halves = self._decides(keys)
         for number, run in enumerate(self.runs[:1] if first else self.runs):
             if number not in self.before:
-                self.before[number] = [cell(x) for x in run()]
+                self.before[number], self.operands[number] = self._as_it_is(run)
             for half in range(HALVES + 1 if halves and number < HALVED_RUNS else 1):
                 for _ in range(MOST_MORE):
-                    after, met = self._freed(run, free, half)
+                    after, met = self._freed(run, free, half, self.operands[number])
                     consulted |= self.real.consulted
                     if all(_same(a, b) for a, b in zip(self.before[number], after, strict=True)):
                         more = met - free
@@ -89,15 +90,26 @@ class _Trial:
                     return set()
         return set(keys) if first or consulted >= keys else set()
 
-    def _freed(self, run: Callable[[], Sequence[Lanes]], free: set[str], half: int) -> tuple[list[Cell], set[str]]:
+    def _as_it_is(self, run: Callable[[], Sequence[Lanes]]) -> tuple[list[Cell], list[bytes]]:
+        """The outputs without a trial, and what every decision decides by."""
+        self.real.recording, self.real.operands = True, []
+        try:
+            return [cell(x) for x in run()], self.real.operands
+        finally:
+            self.real.recording, self.real.operands = False, []
+
+    def _freed(
+        self, run: Callable[[], Sequence[Lanes]], free: set[str], half: int, operands: list[bytes]
+    ) -> tuple[list[Cell], set[str]]:
         """The outputs with ``free`` freed, and the decisions that went by what was put in a choice's place."""
         real = self.real
         real.free, real.half, real.met, real.consulted = set(free), half, set(), set()
+        real.decisions, real.operands = 0, operands
         seen = real.sites.snapshot()
         try:
             return [cell(x) for x in run()], set(real.met)
         finally:
-            real.free, real.half = set(), 0
+            real.free, real.half, real.operands = set(), 0, []
             real.sites.restore(seen)  # what a value that no input gives has opened was not seen
 
     def _decides(self, keys: set[str]) -> bool:

@@ -62,10 +62,13 @@ def words_equal(name: str, a: Lanes, b: Lanes) -> bool:
     return all(((x[s] & mask) == (y[s] & mask)).all() for s in blocks(x.shape))
 
 
-def compare(a: Lanes, b: Lanes, names: tuple[str, ...]) -> Comparison:
-    """Everything about one output; dtypes and shapes are equal (checked before)."""
+def compare(a: Lanes, b: Lanes, names: tuple[str, ...], in_scope: bool = True) -> Comparison:
+    """Everything about one output; dtypes and shapes are equal (checked before).
+
+    ``in_scope``: whether the inputs are such that an overflow on one side alone is its fault (SEMANTICS 6).
+    """
     x, y = value(a), value(b)
-    bound_a, bound_b = overflowed.bounds(a, b)
+    bound_a, bound_b = overflowed.bounds(a, b) if in_scope else (plane(a, "bound"), plane(b, "bound"))
     excess, one_sided = Sparse(x.shape, 0.0), Sparse(x.shape, False)
     largest, doubtful = [0.0, 0.0, 0.0], overflowed.excused(a, b)
     for s in blocks(x.shape):

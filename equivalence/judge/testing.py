@@ -51,7 +51,7 @@ def compared(
     judge: Judge, pair: Pair, label: str, arrays: Mapping[str, np.ndarray], tally: Tally, one_sided: bool = True
 ) -> PairRun | None:
     """One more test of every output; None where the inputs cannot be run, or take the host elsewhere."""
-    test = tally.attempt(lambda: _tested(judge, pair, label, arrays))
+    test = tally.attempt(lambda: _tested(judge, pair, label, arrays, in_scope=label in inputs.SETS))
     if test is None or (label in ranges.INTEGERS and test.moved):  # a smaller table has no place for such an index
         return None
     if label in beyond.BEYOND:
@@ -73,11 +73,11 @@ def _finite(done: PairRun) -> bool:
     return all(np.isfinite(value(a).astype(np.float64)).all() for _, a, _ in done.outputs() if a.dtype.is_float)
 
 
-def _tested(judge: Judge, pair: Pair, label: str, arrays: Mapping[str, np.ndarray]) -> Tested:
+def _tested(judge: Judge, pair: Pair, label: str, arrays: Mapping[str, np.ndarray], in_scope: bool) -> Tested:
     done = ties.run(judge.runner, pair, judge.error(pair), arrays)
     if not done.on_path:
         return Tested(done, [], {})
-    seen = [compare(a, b, ()) for _, a, b in done.outputs()]
+    seen = [compare(a, b, (), in_scope) for _, a, b in done.outputs()]
     poisoned = any(c.undefined_a.any() or c.undefined_b.any() for c in seen)
     return Tested(done, seen, undefined.influence(done, judge.runner, label) if poisoned else {})
 

@@ -17,7 +17,7 @@ from equivalence.interpretations.error import Error
 from equivalence.judge import ties
 from equivalence.judge.compare import compare
 from equivalence.judge.evidence import Failure
-from equivalence.judge.inputs import into_domain, is_float
+from equivalence.judge.inputs import SETS, into_domain, is_float
 from equivalence.judge.runs import Pair, Runner
 from equivalence.verdicts import Witness
 from lowering.errors import Unsupported
@@ -56,7 +56,7 @@ class Shrinker:
         if not run.on_path:
             return None
         _, a, b = run.outputs()[self.output]
-        seen = compare(a, b, ())
+        seen = compare(a, b, (), in_scope=self.failure.label in SETS)
         defined = ~(seen.undefined_a | seen.undefined_b)
         weight = seen.excess if self.failure.kind == "value" else seen.one_sided.astype(float)
         weight = np.where(defined, weight, 0.0)
