@@ -22,6 +22,7 @@ MOST_CONSTANTS = 48
 SMALL, MOST_TURNS = 1 << 12, 14
 MOST_ALONE = 4  # inputs that have the pool's values while all others are ones
 MOST_DIVIDED = 8  # constants up to which their quotients are tried too: where c x reaches d
+USUAL_SIZE = 1e6  # of what a rounding is scaled by
 LARGEST = 1e30  # beyond this a constant is a mask, not a threshold
 
 
@@ -148,8 +149,9 @@ def _pool(constants: Sequence[float]) -> np.ndarray:
     between = (ordered[1:] + ordered[:-1]) / 2
     pool = [usable, -usable, np.sqrt(np.abs(usable)), between, usable * 2, usable / 2, usable + 1, usable - 1]
     if usable.size <= MOST_DIVIDED:  # where x c or x / c is half way between two whole numbers
-        halves = np.array([0.5, 1.5, 2.5, 3.5])
-        pool += [(sign * halves[:, None] * scale).reshape(-1) for sign in (1, -1) for scale in (usable, 1 / usable)]
+        halves, scales = np.array([0.5, 1.5, 2.5, 3.5]), np.concatenate([usable, 1 / usable])
+        scales = scales[(np.abs(scales) > 1 / USUAL_SIZE) & (np.abs(scales) < USUAL_SIZE)]
+        pool += [(sign * halves[:, None] * scales).reshape(-1) for sign in (1, -1)]
     if 1 < usable.size <= MOST_DIVIDED:
         quotients = (usable[:, None] / usable)[~np.eye(usable.size, dtype=bool)]
         pool.append(quotients[np.abs(quotients) < LARGEST])
