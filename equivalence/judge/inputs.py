@@ -112,7 +112,7 @@ _GENERAL: dict[str, Maker] = {
     "rows of very different size": _thin_rows,
     "zeros and ones": _zero_one,
     "mean far from zero": _shifted,
-    "mean far below zero": lambda x, rng: x - 1000,
+    "mean far below zero": lambda x, rng: x - 300,
     "far below zero": lambda x, rng: -np.abs(x) * 100,
     "tiny": lambda x, rng: x * 1e-6,
     "minute": lambda x, rng: x * 1e-15,
