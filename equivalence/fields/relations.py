@@ -68,13 +68,14 @@ def _into(y: Form) -> Callable[[Form], Form | None]:
     return quotient
 
 
-def relations(factors: Iterable[Form]) -> Iterator[Relation]:
-    """1/x, 1 - x, x^2, and products and quotients with ``factors``."""
+def relations(factors: Iterable[Form], *, known: bool) -> Iterator[Relation]:
+    """1/x, 1 - x, x^2, and products and quotients with ``factors``; roots of an x that is ``known``: d^(1/4) of √d."""
     yield Relation("1/({})", Form.inverse, Form.inverse)
     yield Relation("1 - {}", _below_one, _below_one)
     yield Relation("({})^2", _square, Form.sqrt)
-    yield Relation("the root of {}", Form.sqrt, _square)
-    yield Relation("1 / the root of {}", _inverse_root, _inverse_square)
+    if known:
+        yield Relation("the root of {}", Form.sqrt, _square)
+        yield Relation("1 / the root of {}", _inverse_root, _inverse_square)
     for y in factors:
         yield Relation(f"{y.words()} * ({{}})", _times(y), _over(y))
         yield Relation(f"{y.words()} / ({{}})", _into(y), _into(y))
@@ -110,7 +111,7 @@ def _fitting(
     c: Constant, others: Iterable[Constant], known: Mapping[Constant, Form], factors: Iterable[Form]
 ) -> Iterator[tuple[Constant, str, Form, Form]]:
     for x in others:
-        for relation in relations(factors):
+        for relation in relations(factors, known=x in known):
             found = _numbers(c, x, known.get(x), relation)
             if found is not None:
                 yield x, relation.words, *found
