@@ -36,6 +36,7 @@ class Called:
     """A second call with the same arguments, where the first has left ``names`` changed (torch_second.py).
 
     ``first`` and ``again``: KIR of the results and the state after either call, '' where there was no second one.
+    ``overwritten``, ``reused`` and ``carried``: results, as in SecondCall there.
     """
 
     names: list[str]
@@ -44,6 +45,9 @@ class Called:
     counted: list[str] = field(default_factory=list)  # plain values that went on changing
     differs: str = ""  # what shows by itself that the two calls differ
     unseen: str = ""  # why there was no second call
+    overwritten: list[str] = field(default_factory=list)
+    reused: list[str] = field(default_factory=list)
+    carried: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -21,15 +20,6 @@ from lowering.capture.trace import AtenCall, HostRead, HostTrace, Launch, Tensor
 from lowering.errors import IrverifyError
 
 MAX_CONFIGURATIONS = 8  # of an autotuned kernel that are checked to lower, beside the one that is compared
-
-
-@dataclass(slots=True)
-class CalledTorch(Called):
-    """With the results of the first call whose memory the second one has written to (torch_second.py)."""
-
-    overwritten: list[str] = field(default_factory=list)
-    reused: list[str] = field(default_factory=list)
-    carried: list[str] = field(default_factory=list)  # results that hold what the first call made of its arguments
 
 
 class TorchAdapter:
@@ -200,7 +190,7 @@ class TorchAdapter:
         second = self.session_.second
         if second is None:
             return None
-        called = CalledTorch([*second.names], "", "", [*second.counted], second.differs, second.unseen)
+        called = Called([*second.names], "", "", [*second.counted], second.differs, second.unseen)
         called.overwritten, called.reused, called.carried = [*second.overwritten], [*second.reused], [*second.carried]
         try:
             if second.first is not None:

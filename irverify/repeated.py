@@ -65,7 +65,7 @@ def _of_side(exchange: Exchange, side: str, file: str, judged: Judged) -> Iterat
 
 def _carried(second: dict[str, Any], file: str) -> Iterator[Finding]:
     """Results that a second call takes from the first: right for the same arguments only."""
-    names = second.get("carried", [])
+    names = second["carried"]
     if names:
         which = "result" if len(names) == 1 else "results"
         said = (
@@ -77,7 +77,7 @@ def _carried(second: dict[str, Any], file: str) -> Iterator[Finding]:
 def _overwritten(second: dict[str, Any], file: str) -> Iterator[Finding]:
     """Results that do not outlive the next call, though two calls with the same arguments give the same."""
     for key in ("overwritten", "reused"):
-        names, severity = second.get(key, []), "error" if key == "overwritten" else "warning"
+        names, severity = second[key], "error" if key == "overwritten" else "warning"
         which, what = ("result", "is a tensor") if len(names) == 1 else ("results", "are tensors")
         if names:
             said = f"{file}'s {which} {_words(names)} {what} that it keeps and overwrites at the next call"

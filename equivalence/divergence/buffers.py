@@ -50,11 +50,8 @@ def masked_off(node: Node) -> bool:
     choice = node.application.choice
     if node.name != "load" or choice is None or choice.condition is None:
         return False
-    data = choice.condition.data
-    batch = max(data.shape[0], node.application.shape[0])
-    instance, *lane = node.lane
-    at = (min(instance, batch - 1), *lane)
-    return not choice.condition.full(data, batch if data.shape[0] in (1, batch) else data.shape[0])[at]
+    mask, (instance, *lane) = choice.condition.full(choice.condition.data), node.lane
+    return not mask[(min(instance, len(mask) - 1), *lane)]  # one mask for all instances, or those still running
 
 
 def undefined(c: Context) -> list[Node]:

@@ -27,7 +27,7 @@ class Buffer:
     read_epoch: int = -1
     epoch: int = -1
     owner: np.ndarray | None = None  # int32[elements]: 1 + the instance that changed it in this launch, -1 for several
-    ways: np.ndarray | None = None  # uint32[elements]: in which ways it was changed: a bit each (Visits.way)
+    ways: np.ndarray | None = None  # uint32[elements]: in which ways it was changed: a bit each (Visits.mixed)
     ways_epoch: int = -1
     written: bool = False
     borrowed: bool = False  # the cells' arrays are also a value's: copied before the next write

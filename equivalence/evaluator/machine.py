@@ -38,6 +38,7 @@ from equivalence.evaluator.memory import Memory
 from equivalence.fields.mixing import key as mixing_key
 from equivalence.interpretations import ieee
 from equivalence.interpretations.base import Interpretation, Site, tag
+from equivalence.interpretations.depends import UNDEFINED
 from equivalence.interpretations.exact import lossless
 from equivalence.interpretations.hashed import Hashed
 from equivalence.verdicts import Severity
@@ -397,7 +398,7 @@ class Machine:
         poison = (value.planes or {}).get("poison")
         if poison is None or not poison.any():
             return
-        bits = poison & np.uint8(1)  # depends.UNDEFINED
+        bits = poison & UNDEFINED
         self.undefined_path |= bool((bits if lanes is None else np.where(lanes, bits, 0)).any())
 
     def beside(self, text: str, context: Sequence[Lanes], key: str = "") -> None:
@@ -438,7 +439,7 @@ def _path_key(seed: int) -> bytes:
 
 def _all_undefined(x: Lanes) -> Lanes:
     planes = x.planes or {}
-    return x.replace(planes={**planes, "poison": planes["poison"] | np.uint8(1)}) if "poison" in planes else x
+    return x.replace(planes={**planes, "poison": planes["poison"] | UNDEFINED}) if "poison" in planes else x
 
 
 def _is_choice(condition: Lanes, result: DType) -> bool:

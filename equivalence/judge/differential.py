@@ -16,7 +16,7 @@ from equivalence.judge import beyond, guards, inputs, magnitudes, ranges, search
 from equivalence.judge.runs import Pair
 from equivalence.judge.searches import whole
 from equivalence.judge.tally import Tally
-from equivalence.judge.testing import attempt, compared
+from equivalence.judge.testing import attempt
 from equivalence.verdicts import Check
 
 if TYPE_CHECKING:
@@ -62,12 +62,8 @@ def _at(judge: Judge, pair: Pair, few: bool, tally: Tally) -> None:
     """The derived inputs of one set of shapes; once time is out they are only counted."""
     declared = ranges.declared(judge.options.inputs, pair)
     for name in _named(pair, few):
-        tally.planned += 1
-        tally.late |= judge.late()
-        done = None
-        if not tally.late:
-            arrays = ranges.within(inputs.make(name, pair.inputs, judge.options.seed), pair.inputs, declared)
-            done = compared(judge, pair, name, arrays, tally)
+        arrays = ranges.within(inputs.make(name, pair.inputs, judge.options.seed), pair.inputs, declared)
+        done = attempt(judge, pair, name, arrays, tally)
         if done is not None and name == "zeros and ones":
             _guard(judge, guards.zero_one(pair, done))
     for label, arrays in _outside(judge, pair, declared):
