@@ -1,4 +1,4 @@
-"""Two programs -> Report: runs them, gathers evidence per output, reads the verdicts, explains the difference.
+"""Two programs -> Report: runs them, gathers evidence per output, reads the verdicts.
 
 Takes the programs at every set of shapes (the given one first) with shared inputs; gives a Report without what the
 tool adds (exit code, subjects).  Pure arithmetic: no framework, no user code.
@@ -16,11 +16,10 @@ import numpy as np
 from equivalence.evaluator import Lanes
 from equivalence.evaluator.coverage import Coverage
 from equivalence.evaluator.frame import OutOfTime
-from equivalence.fields.constants import identify
 from equivalence.interpretations.base import Interpretation
 from equivalence.interpretations.error import Error
-from equivalence.interpretations.real import constants_of
 from equivalence.judge import (
+    conclusions,
     differential,
     fused,
     layouts,
@@ -32,7 +31,6 @@ from equivalence.judge import (
     structure,
     truth,
     undefined,
-    upto,
 )
 from equivalence.judge.compare import paths_equal
 from equivalence.judge.evidence import WORDS, Evidence
@@ -40,12 +38,10 @@ from equivalence.judge.given import Given, bounds, deep
 from equivalence.judge.levels import RealState, level
 from equivalence.judge.planes import plane
 from equivalence.judge.runs import Pair, PairRun
-from equivalence.judge.witness import witness
 from equivalence.verdicts import (
     Check,
     Finding,
     Level,
-    OutputResult,
     Report,
     ShapeResult,
     Verdict,
@@ -54,7 +50,6 @@ from equivalence.verdicts import (
 from lowering.errors import InternalError, Unsupported
 from lowering.ir.program import Program
 
-SHRINK_SECONDS = 2.0
 OUTSIDE = "out-of-bounds"
 LOST = {"exact": Level.BITWISE.value, "reassociated": Level.REASSOCIATED.value}
 RANDOM = "random-stream"  # the evaluator's word for a draw; a finding only where streams differ
@@ -178,12 +173,7 @@ class Judge:
         for found in (found for e in self.evidence for found in sensitivity.turned(e, programs)):
             self.find(found)
         verdicts = [level(evidence, self.runner.freedoms, self.real) for evidence in self.evidence]
-        self.place_failures()
-        report = Report(
-            Verdict.merge(verdicts), [self.result(e, v) for e, v in zip(self.evidence, verdicts, strict=True)]
-        )
-        self.explain(report)
-        self.identified_constants(report)
+        report = conclusions.report(self, verdicts)
         with self.timed("special values"):
             special.run(self, report)
         with self.timed("layouts"):
@@ -194,23 +184,6 @@ class Judge:
         report.checks, report.findings, report.shapes = self.checks, self.findings, self.shapes
         report.assumptions, report.timings = list(self.assumptions), self.timings
         return report
-
-    def result(self, evidence: Evidence, verdict: Verdict) -> OutputResult:
-        return OutputResult(
-            evidence.name,
-            evidence.dtype,
-            evidence.shape,
-            verdict,
-            evidence.max_ulp,
-            evidence.max_abs,
-            evidence.max_rel,
-            evidence.bound_a,
-            evidence.bound_b,
-            evidence.listed(self.runner.freedoms) if verdict.level is not Level.BITWISE else [],
-            up_to=upto.phrases(evidence, self.runner.freedoms, self.pairs)
-            if verdict.level is Level.REASSOCIATED
-            else [],
-        )
 
     # -- evidence ------------------------------------------------------------------------------------------------
 
@@ -293,12 +266,6 @@ class Judge:
         lost = [LOST[name] for name in WORDS if name not in {hashed.name for hashed in hashes}]
         return f"given ({' and '.join(lost)} not tried: lost at other shapes)" if lost else "given"
 
-    def place_failures(self) -> None:
-        """Sets of shapes at which some test tells the two apart."""
-        for failure in (failure for evidence in self.evidence for failure in evidence.witnessed):
-            if id(failure.run.pair) in self.results:
-                self.results[id(failure.run.pair)].level = Level.DIFFERENT
-
     def random_draws(self, pair: Pair, run: PairRun) -> None:
         """Whether the two draw the same numbers; where they do, that rests on generators in the same state."""
         draws = [scope.draws(program) for program in (pair.a, pair.b)]
@@ -379,46 +346,7 @@ class Judge:
         else:
             report.layouts = layouts.examine(self, base, self.laid_out)
 
-    # -- what is said --------------------------------------------------------------------------------------------
-
-    def explain(self, report: Report) -> None:
-        """Scope and assumptions always; the place of the difference and a witness where there is one."""
-        self.assumptions.update(dict.fromkeys(scope.assumptions(self.pairs, report.verdict.level)))
-        for evidence in self.evidence:
-            for choice in self.runner.freedoms.of(evidence.freedoms_a | evidence.freedoms_b):
-                if choice.kind == "equality":
-                    self.assumptions[f"{choice.what} ({choice.span})"] = None
-        position, failure = next((i for i, e in enumerate(self.evidence) if e.witnessed), None), None
-        if position is not None:
-            failure = self.evidence[position].witnessed[0]
-            with self.timed("shrink"):
-                error = self.error(failure.run.pair)
-                runner = self.runner.in_a_tree() if failure.run.tree else self.runner
-                report.witness = witness(failure.run.pair, runner, error, failure, position, SHRINK_SECONDS)
-        with self.timed("divergence"):
-            try:
-                if failure is not None and position is not None and failure.run.tree:
-                    report.divergence = orders.divergence(self, failure, position)
-                else:
-                    report.divergence = scope.divergence(self.pairs, report, position, self.evidence)
-            except (ValueError, TypeError, LookupError, ArithmeticError) as error:  # never at the cost of the verdict
-                said = f"not found: an internal error of irverify ({type(error).__name__}: {error})"
-                self.checks.append(Check("where it differs", None, said))
-                return
-            if report.divergence is None and report.verdict.level not in (Level.BITWISE, Level.UNDECIDED):
-                why = "not found: every shape is too large to be traced, or time was short; try smaller inputs"
-                self.checks.append(Check("where it differs", None, why))
-
-    def identified_constants(self, report: Report) -> None:
-        """A verdict about real functions may rest on constants that were taken to be one number."""
-        if all(output.verdict.level not in (Level.REAL, Level.CLOSE) for output in report.outputs):
-            return
-        given = self.pairs[0]
-        known = identify(constants_of(given.a), constants_of(given.b)).assumptions
-        taken = [words for words in known if words in self.assumptions]
-        if taken:
-            more = f" (and {len(taken) - 1} more, see the assumptions)" if len(taken) > 1 else ""
-            self.find(Finding("constants-identified", taken[0] + more, None, "note"))
+    # -- what else is known -----------------------------------------------------------------------------------------
 
     def tested(self) -> list[Pair]:
         """The smallest set of shapes, and every one that comes to something the smaller ones do not come to.
