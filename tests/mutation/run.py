@@ -18,10 +18,10 @@ from pathlib import Path
 
 import numpy as np
 
+from equivalence.mutants.draw import draw, text
 from lowering.ir.parser import parse_program
 from lowering.ir.printer import print_program
 from lowering.ir.program import Program
-from tests.mutation.mutants import draw, text
 from tests.mutation.oracle import Oracle
 from tests.mutation.table import Summary
 from tests.mutation.trial import JudgeFn, Trial, real_judge, trial

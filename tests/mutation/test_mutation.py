@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from equivalence.mutants.draw import Mutant, mutate
+from equivalence.mutants.operators import OPERATORS
 from equivalence.verdicts import Level, Report, Verdict
 from lowering.ir.parser import parse_program
 from lowering.ir.printer import print_program
 from lowering.ir.program import Program
-from tests.mutation.mutants import Mutant, mutate
-from tests.mutation.operators import OPERATORS
 from tests.mutation.oracle import Oracle
 from tests.mutation.run import Task, trials
 from tests.mutation.table import Summary

@@ -15,11 +15,11 @@ import numpy as np
 
 from equivalence.judge.judge import Judge
 from equivalence.judge.runs import Pair
+from equivalence.mutants.draw import Mutant, diff
 from equivalence.verdicts import Report
 from irverify.options import CompareOptions
 from lowering.errors import InternalError, Unsupported, UsageError
 from lowering.ir.program import Program
-from tests.mutation.mutants import Mutant, diff
 from tests.mutation.oracle import Finding, Oracle
 from tests.mutation.oracle.arithmetic import WIDE
 

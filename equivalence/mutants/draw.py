@@ -1,6 +1,6 @@
 """Draws mutants of one program: every operator in turn, a random edit of it each time, until enough are well formed.
 
-Takes a Program and a random generator; gives Mutants.
+Takes a Program and a random generator; gives Mutants.  Must not know who judges them.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from equivalence.mutants import operators_memory, operators_rounding
+from equivalence.mutants.edits import clone, well_formed
+from equivalence.mutants.operators import OPERATORS
 from lowering.ir.ops.record import TypeRuleError
 from lowering.ir.printer import print_program
 from lowering.ir.program import Program
-from tests.mutation import operators_memory, operators_rounding
-from tests.mutation.operators import OPERATORS
-from tests.mutation.program_edits import clone, well_formed
 
 _SPAN = re.compile(r' @"[^"]*":\d+:\d+(:"[^"]*")?')
 assert operators_memory and operators_rounding

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from equivalence.mutants.edits import Edit, Place, bypass, is_array, places, used, wrap
 from equivalence.numerics.formats import format_of
 from lowering.ir.program import Program
 from lowering.ir.types import DType, dtype
-from tests.mutation.program_edits import Edit, Place, bypass, is_array, places, used, wrap
 
 Operator = Callable[[Program], Iterator[Edit]]
 OPERATORS: dict[str, Operator] = {}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from equivalence.mutants.edits import Edit, Place, after, before, constant, definition, replace_uses, wrap_operand
+from equivalence.mutants.operators import live, operator, setting
+from equivalence.mutants.operators_memory import calling
 from lowering.ir.program import Program, Value
 from lowering.ir.types import DTYPES
-from tests.mutation.operators import live, operator, setting
-from tests.mutation.operators_memory import calling
-from tests.mutation.program_edits import Edit, Place, after, before, constant, definition, replace_uses, wrap_operand
 
 NARROW = ("bf16", "f16")
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from equivalence.mutants.edits import Edit, Place, before, constant, definition, drop, wrap, wrap_operand
+from equivalence.mutants.operators import bypassing, live, operator, setting, swapping
 from lowering.ir.program import Op, Program
 from lowering.ir.types import BOOL
-from tests.mutation.operators import bypassing, live, operator, setting, swapping
-from tests.mutation.program_edits import Edit, Place, before, constant, definition, drop, wrap, wrap_operand
 
 
-def calling(what: str, fn: Callable[..., None], *args: object) -> Edit:
+def calling(what: str, fn: Callable[..., object], *args: object) -> Edit:
     return Edit(what, lambda: fn(*args))
 
 
