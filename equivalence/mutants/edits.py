@@ -39,7 +39,7 @@ class Edit:
     """One change, not yet made: ``what`` in words, ``apply`` makes it in place."""
 
     what: str
-    apply: Callable[[], None]
+    apply: Callable[[], object]
 
 
 def clone(program: Program) -> Program:
