@@ -17,7 +17,7 @@ from equivalence.evaluator.frame import Frame
 from equivalence.evaluator.lanes import FLOAT_DATA, INDEX, Lanes, union
 from equivalence.evaluator.machine import Machine, handles
 from equivalence.evaluator.structure_ops import levelled
-from equivalence.interpretations import ieee
+from equivalence.interpretations import ieee, summation
 from lowering.errors import Unsupported
 from lowering.ir.program import Op, Value
 
@@ -52,7 +52,7 @@ def reduce(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]:
     if op.attrs["order"] == "sequential" and combine in ("add", "mul"):
         return [_left_fold(m, frame, op, x[0], axis)]
     result = op.result.type
-    data = ieee.reduce(op.attrs, result.dtype, x[0].data, axis + 1)
+    data = summation.reduce(m.limits.summation, op.attrs, result.dtype, x[0].data, axis + 1)
     return [_accumulated(m, frame, op, data, x, x[0].shape[axis])]
 
 
@@ -178,7 +178,7 @@ def scan(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]:
         return x
     if op.attrs["combine"] in ("region", "argmax", "argmin"):
         return _scan_region(m, frame, op, x, axis)
-    data = ieee.scan(op.attrs, op.result.type.dtype, x[0].data, axis + 1)
+    data = summation.scan(m.limits.summation, op.attrs, op.result.type.dtype, x[0].data, axis + 1)
     return [_accumulated(m, frame, op, data, x, extent)]
 
 
@@ -231,7 +231,8 @@ def dot(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]:
     if op.attrs["order"] == "sequential":
         raise Unsupported("a dot in a specified order", op.span)
     result = op.result.type
-    data = ieee.dot(op.attrs, result.dtype, x[0], x[1], x[2] if len(x) > 2 else None)
+    acc = x[2] if len(x) > 2 else None
+    data = summation.dot(m.limits.summation, op.attrs, result.dtype, x[0], x[1], acc)
     return [_accumulated(m, frame, op, data, levelled(m, x), x[0].shape[-1] + len(x) - 2)]
 
 

@@ -42,7 +42,8 @@ def accumulate(m: Machine, frame: Frame, op: Op, access: Access, value: Lanes, c
     if not position.size:
         return old
     full = value.map(lambda a: np.broadcast_to(a, access.inside.shape)[access.inside][None], (position.size,))
-    seen = m.lift(reinterpret(m, frame, rounds(m, frame, op, access, position, full, combine), old.dtype, op.span))
+    seen = _in_some_order(m, frame, op, access, position, full, combine)
+    seen = m.lift(reinterpret(m, frame, seen, old.dtype, op.span))
 
     def put(target: np.ndarray, source: np.ndarray) -> np.ndarray:
         result = np.array(np.broadcast_to(target, access.inside.shape))
@@ -52,6 +53,21 @@ def accumulate(m: Machine, frame: Frame, op: Op, access: Access, value: Lanes, c
     assert old.planes is not None and seen.planes is not None
     planes = {name: put(old.planes[name], seen.planes[name]) for name in old.planes}
     return old.replace(data=put(old.data, seen.data), planes=planes, freedoms=old.freedoms | seen.freedoms)
+
+
+def _in_some_order(
+    m: Machine, frame: Frame, op: Op, access: Access, position: np.ndarray, value: Lanes, combine: str
+) -> Lanes:
+    """``rounds``, with the lanes of a float sum in the order that the limits name, where they name one."""
+    order = m.limits.summation
+    fixed = op.attrs.get("order", "racing") == "sequential" or combine not in ("add", "mul")
+    if order is None or fixed or not value.dtype.is_float:
+        return rounds(m, frame, op, access, position, value, combine)
+    places = order.places(position.size)
+    moved = value.map(lambda a: a[:, places])
+    seen = rounds(m, frame, op, access, position[places], moved, combine)
+    back = np.argsort(places)
+    return seen.map(lambda a: np.broadcast_to(a, (a.shape[0], position.size))[:, back])
 
 
 def occurrence(position: np.ndarray) -> np.ndarray:

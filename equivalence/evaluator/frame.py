@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from threading import Event as Signal
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from equivalence.evaluator.lanes import Lanes
 from equivalence.verdicts import Severity
 from lowering.errors import IrverifyError, Span
 from lowering.ir.program import Op, Value
+
+if TYPE_CHECKING:
+    from equivalence.interpretations.summation import Summation
 
 
 class Recorder(Protocol):
@@ -44,6 +47,7 @@ class Limits:
     side: int = 0  # of a comparison: undefined lanes of the two sides are never the same
     deadline: float = field(default_factory=lambda: DEADLINE.get())  # time.monotonic() after which a run is given up
     tree: bool = False  # generic combiners in an open order combine in a tree, where they otherwise go left to right
+    summation: Summation | None = None  # another legal order of sums whose order is open; None: the evaluator's own
     stopped: Signal = field(default_factory=Signal)  # set to give up runs in progress
 
 
