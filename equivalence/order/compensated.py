@@ -29,7 +29,7 @@ def recognise(graph: Graph, made: Made) -> Compensated | None:
     """A compensated sum of three terms or more that ends in this lane."""
     if made.name not in ("add", "sub"):
         return None
-    return _kahan(graph, made) or _apart(graph, made)
+    return _apart(graph, made) or _kahan(graph, made)  # s + (c + e) reads as a step of Kahan too
 
 
 def _kahan(graph: Graph, made: Made) -> Compensated | None:

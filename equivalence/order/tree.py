@@ -95,7 +95,7 @@ def evaluate(tree: OrderTree, values: Values) -> np.ndarray:
 
     Open and racing steps add their children from left to right; a fused step adds exactly (in f64, which must hold the
     sum) and rounds once.  Arrays are in the storage dtype of their formats.  Raises ValueError where a product is
-    needed unrounded and ``values`` has no factors for it, or for a compensated step.
+    needed unrounded and ``values`` has no factors for it.
     """
     results: list[np.ndarray] = []
     for number, value in enumerate(values):
@@ -135,7 +135,27 @@ def _step(step: Step, results: list[np.ndarray], values: Values) -> np.ndarray:
             return arith.mul(parts[0].astype(storage), np.asarray(step.factor, storage), step.dtype)
         case "neg":
             return -parts[0]
-    raise ValueError(f"a {step.how} step has no values of its own")
+        case "compensated":
+            return _compensated(step, [part.astype(storage) for part in parts])
+
+
+def _compensated(step: Step, parts: list[np.ndarray]) -> np.ndarray:
+    """Kahan's sum corrects the next term; the others add up the errors apart, which are exact, however computed."""
+
+    def add(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        return arith.add(a, b, step.dtype)
+
+    total, lost = parts[0], np.zeros_like(parts[0])
+    for part in parts[1:]:
+        term = add(part, -lost) if step.by == "Kahan" else part
+        new = add(total, term)
+        if step.by == "Kahan":
+            lost = add(add(new, -total), -term)
+        else:
+            virtual = add(new, -total)
+            lost = add(lost, add(add(total, -add(new, -virtual)), add(term, -virtual)))
+        total = new
+    return total if step.by == "Kahan" else add(total, lost)
 
 
 def _exact(number: int, results: list[np.ndarray], values: Values) -> np.ndarray:
