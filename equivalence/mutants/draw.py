@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from equivalence.mutants import operators_memory, operators_rounding
 from equivalence.mutants.edits import clone, well_formed
-from equivalence.mutants.operators import OPERATORS
+from equivalence.mutants.operators import OPERATORS, Operator
 from lowering.ir.ops.record import TypeRuleError
 from lowering.ir.printer import print_program
 from lowering.ir.program import Program
@@ -33,10 +33,10 @@ class Mutant:
     program: Program
 
 
-def mutate(program: Program, operator: str, number: int) -> Mutant | None:
+def mutate(program: Program, operator: str, number: int, among: Mapping[str, Operator] = OPERATORS) -> Mutant | None:
     """One edit made to a copy; None where the result is not well formed or nothing has changed."""
     copy = clone(program)
-    edit = next(e for n, e in enumerate(OPERATORS[operator](copy)) if n == number)
+    edit = next(e for n, e in enumerate(among[operator](copy)) if n == number)
     try:
         edit.apply()
     except (TypeRuleError, IndexError, KeyError, ValueError):
