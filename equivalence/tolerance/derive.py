@@ -1,0 +1,115 @@
+"""The smallest tolerance that passes whatever rounding may do, from each element's size and possible distance.
+
+Takes arrays of sizes |b| and distances that two permitted implementations may have; gives rtol and atol such that
+distance <= atol + rtol size everywhere.  Must not know programs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from decimal import ROUND_CEILING, Context, Decimal
+from itertools import pairwise
+
+import numpy as np
+
+Array = np.ndarray
+DIGITS = 2  # to which a tolerance is rounded up, as people write them
+_MOST_WEIGHED = 100_000  # elements that decide between lines
+_SLACK = 1 + 2.0**-40  # of f64 arithmetic on bounds
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """As in allclose; ``ulp``: the largest distance in units of the last place of the element it belongs to."""
+
+    rtol: float
+    atol: float
+    ulp: float = 0.0
+
+
+@dataclass(slots=True)
+class Points:
+    """Elements of one output over all draws.  ``unbounded``: those of which the bounds say nothing."""
+
+    sizes: list[Array] = field(default_factory=list)
+    errors: list[Array] = field(default_factory=list)
+    steps: list[Array] = field(default_factory=list)  # one unit in the last place
+    unbounded: int = 0
+    elements: int = 0
+
+    def add(self, size: Array, error: Array, step: Array, known: Array) -> None:
+        self.elements += known.size
+        self.unbounded += int((~known).sum())
+        self.sizes.append(size[known])
+        self.errors.append(error[known])
+        self.steps.append(step[known])
+
+    def tolerance(self) -> Tolerance | None:
+        """None where nothing is bounded."""
+        sizes, errors, steps = (np.concatenate(x) if x else np.zeros(0) for x in (self.sizes, self.errors, self.steps))
+        if not sizes.size:
+            return None if self.elements else Tolerance(0.0, 0.0)
+        rtol, atol = line(sizes, errors)
+        return Tolerance(rtol, atol, float(np.ceil(np.max(errors / steps, initial=0.0) * (1 - 2.0**-40))))
+
+
+def line(sizes: Array, errors: Array) -> tuple[float, float]:
+    """The (rtol, atol) with atol + rtol size >= error everywhere that leaves least room, both rounded up.
+
+    Room is the mean logarithm of atol + rtol size over the elements that round at all: each counts alike, whatever its
+    size.  It is concave in (rtol, atol), so its least value is at a corner: a line through two elements that no other
+    element lies above, or one with rtol or atol 0.  Elements near zero decide atol, the others rtol.
+    """
+    off = errors > 0
+    if not off.any():
+        return 0.0, 0.0
+    sizes, errors = sizes[off], errors[off] * _SLACK
+    weighed = sizes[:: max(1, sizes.size // _MOST_WEIGHED)]
+    with np.errstate(divide="ignore"):
+        return min(
+            ((upward(rtol), upward(atol)) for rtol, atol in _corners(sizes, errors)),
+            key=lambda pair: float(np.mean(np.log(pair[1] + pair[0] * weighed))),
+        )
+
+
+def _corners(sizes: Array, errors: Array) -> Iterator[tuple[float, float]]:
+    yield 0.0, float(errors.max())
+    if sizes.min() > 0:
+        yield float(np.max(errors / sizes)), 0.0
+    hull = _hull(*_binding(sizes, errors))
+    for (x, y), (right, above) in pairwise(hull):
+        slope = (above - y) / (right - x)
+        intercept = float(np.max(errors - slope * sizes)) * _SLACK  # not y - slope x, which cancels
+        if slope > 0 and intercept >= 0:
+            yield slope * _SLACK, intercept
+
+
+def _binding(sizes: Array, errors: Array) -> tuple[Array, Array]:
+    """Elements that no smaller one with at least their error makes idle, by size."""
+    order = np.lexsort((-errors, sizes))
+    sizes, errors = sizes[order], errors[order]
+    before = np.concatenate([[-np.inf], np.maximum.accumulate(errors)[:-1]])
+    return sizes[errors > before], errors[errors > before]
+
+
+def _hull(x: Array, y: Array) -> Sequence[tuple[float, float]]:
+    """The upper convex hull, from left to right."""
+    hull: list[tuple[float, float]] = []
+    for point in zip(x.tolist(), y.tolist()):
+        while len(hull) > 1 and _below(hull[-2], hull[-1], point):
+            hull.pop()
+        hull.append(point)
+    return hull
+
+
+def _below(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]) -> bool:
+    return (b[1] - a[1]) * (c[0] - a[0]) <= (c[1] - a[1]) * (b[0] - a[0])
+
+
+def upward(value: float) -> float:
+    """Rounded up to a few decimal digits."""
+    if value <= 0 or not np.isfinite(value):
+        return max(value, 0.0)
+    rounded = float(Context(prec=DIGITS, rounding=ROUND_CEILING).create_decimal(Decimal(value)))
+    return rounded if rounded >= value else float(np.nextafter(rounded, np.inf))
