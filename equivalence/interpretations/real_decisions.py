@@ -80,9 +80,11 @@ class Decisions(Choices):
             return self.settled(out, a).planes()
         x = cell(a)
         negative = pointwise(np.signbit, x.sample, dtype=bool)
-        self.meets(site, "abs", numbers(x), (a,))
+        upright = (self.known_signs.recall(x) & NONNEG) != 0  # for every input: a sum of exponentials
+        counted, negative = numbers(x) & ~upright, negative & ~upright
+        self.meets(site, "abs", counted, (a,))
         if not self.sites.settled(site, "abs"):
-            self.sites.record(site, "abs", numbers(x), [negative, ~negative], (a,))
+            self.sites.record(site, "abs", counted, [negative, ~negative], (a,))
         flipped = pick(negative, self.neg(x), x)
         flipped = flipped.marked((flipped.mark & ~(NEGINF | PURE)) | flag(flipped.alive, NONNEG) | (x.mark & NONZERO))
         chosen = self.freed(site, "abs", flipped, x.mark & WHOLE)

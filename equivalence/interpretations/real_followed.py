@@ -14,7 +14,7 @@ import numpy as np
 
 from equivalence.evaluator.lanes import Lanes, Planes
 from equivalence.interpretations.base import Interpretation, Site
-from equivalence.interpretations.real_cell import Array, cell
+from equivalence.interpretations.real_cell import LITERAL, Array, cell
 from equivalence.interpretations.real_sites import FOLLOWED as PLANE
 
 if TYPE_CHECKING:
@@ -50,7 +50,9 @@ class Followed(Interpretation):
     def apply(self, site: Site, out: Lanes, args: Sequence[Lanes]) -> Planes:
         bits = [followed(a) for a in args]
         if site.name == "select":
-            found = np.where(cell(args[0]).sample != 0, bits[1], bits[2]) | bits[0]
+            condition = cell(args[0])  # one that holds whatever stands for the choice is no decision: |x| < inf
+            decides = np.where((condition.mark & LITERAL) != 0, np.uint8(0), bits[0])
+            found = np.where(condition.sample != 0, bits[1], bits[2]) | decides
         elif site.name == "dot":
             rank = len(args[0].shape)
             row, column = bits[0].max(axis=rank, keepdims=True), bits[1].max(axis=rank - 1, keepdims=True)

@@ -118,3 +118,23 @@ def test_a_guard_against_an_empty_mask() -> None:
 
     assert level(masked_mean(1.0), other, *given, data=data) in EQUAL
     assert level(masked_mean(1.0), masked_mean(9.0), *given, data=data) not in EQUAL
+
+
+def shifted_logsumexp(by_magnitude: bool, less: float = 0.0) -> Body:
+    """As jax writes it: the maximum is replaced where it is not finite, the sum's absolute value is taken."""
+
+    def body(k: Kit, x: Value) -> Value:
+        top = k.b("reduce", x, axis=1, combine="max")
+        if by_magnitude:
+            top = k.b("select", k.b.cmp("lt", k.b("abs", top), k.lit(math.inf, top)), top, k.lit(0.0, top))
+        total = k.sum(k.b("math", k.sub(x, k.c.spread(top, x, 1)), fn="exp", accuracy="declared", impl="torch"))
+        total = k.sub(total, less) if less else total
+        total = k.b("abs", total) if by_magnitude else total
+        return k.add(k.b("math", total, fn="log", accuracy="declared", impl="torch"), top)
+
+    return body
+
+
+def test_the_absolute_value_of_what_is_never_negative() -> None:
+    assert level(shifted_logsumexp(False), shifted_logsumexp(True), T) in EQUAL
+    assert level(shifted_logsumexp(False, 1.5), shifted_logsumexp(True, 1.5), T) not in EQUAL
