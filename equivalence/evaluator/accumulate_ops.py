@@ -231,8 +231,11 @@ def dot(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]:
     if op.attrs["order"] == "sequential":
         raise Unsupported("a dot in a specified order", op.span)
     result = op.result.type
-    acc = x[2] if len(x) > 2 else None
-    data = summation.dot(m.limits.summation, op.attrs, result.dtype, x[0], x[1], acc)
+    acc, unit = x[2] if len(x) > 2 else None, m.limits.unit
+    if unit is None:
+        data = summation.dot(m.limits.summation, op.attrs, result.dtype, x[0], x[1], acc)
+    else:
+        data = ieee.dot(op.attrs, result.dtype, x[0], x[1], acc, unit)
     return [_accumulated(m, frame, op, data, levelled(m, x), x[0].shape[-1] + len(x) - 2)]
 
 

@@ -22,6 +22,7 @@ from lowering.ir.program import Op, Value
 
 if TYPE_CHECKING:
     from equivalence.interpretations.summation import Summation
+    from equivalence.numerics.matrix_units import Unit
 
 
 class Recorder(Protocol):
@@ -49,6 +50,7 @@ class Limits:
     tree: bool = False  # generic combiners in an open order combine in a tree, where they otherwise go left to right
     summation: Summation | None = None  # another legal order of sums whose order is open; None: the evaluator's own
     stopped: Signal = field(default_factory=Signal)  # set to give up runs in progress
+    unit: Unit | None = None  # the matrix unit that evaluates dots; None: one exact sum, rounded once
 
 
 class OutOfTime(IrverifyError):

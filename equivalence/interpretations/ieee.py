@@ -2,7 +2,7 @@
 
 It drives control and addresses, so it returns plain arrays, not planes.  Where a source leaves an order open, one
 legal choice is made and named: a balanced tree for reductions, a fused sum (exact products, added in f64, one
-rounding) inside a dot.  Must not know the evaluator.
+rounding) inside a dot, or what the matrix unit of a target gives.  Must not know the evaluator.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ import numpy as np
 
 from equivalence.evaluator.lanes import Lanes
 from equivalence.fields import threads
-from equivalence.numerics import arith, bits, casts, integers, intrinsics, order, rounding
+from equivalence.numerics import arith, bits, casts, integers, intrinsics, matrix_dot, order, rounding
+from equivalence.numerics.matrix_units import Unit
 from lowering.errors import InternalError, Unsupported
 from lowering.ir.types import DType
 
@@ -216,8 +217,12 @@ def product(a: Array, b: Array) -> Array:
     return threads.product(a, b)
 
 
-def dot(attrs: dict[str, Any], out: DType, a: Lanes, b: Lanes, acc: Lanes | None) -> Array:
-    """Exact products summed in f64 with the accumulator and rounded once; integers modulo 2^bits."""
+def dot(attrs: dict[str, Any], out: DType, a: Lanes, b: Lanes, acc: Lanes | None, unit: Unit | None = None) -> Array:
+    """Exact products summed in f64 with the accumulator and rounded once, or as ``unit`` adds; integers mod 2^bits."""
+    if unit is not None and out.is_float:
+        found = _on_unit(attrs, out, a, b, acc, unit)
+        if found is not None:
+            return found
     with np.errstate(all="ignore"):
         if not out.is_float:
             total = np.matmul(a.full(a.data).astype(np.int64), b.full(b.data).astype(np.int64))
@@ -229,6 +234,13 @@ def dot(attrs: dict[str, Any], out: DType, a: Lanes, b: Lanes, acc: Lanes | None
         if acc is not None:
             total = total + acc.data.astype(np.float64)
         return total if out.name == "f64" else np.asarray(casts.cast(total, "f64", out.name))
+
+
+def _on_unit(attrs: dict[str, Any], out: DType, a: Lanes, b: Lanes, acc: Lanes | None, unit: Unit) -> Array | None:
+    """The dot as a matrix unit evaluates it; None where its arithmetic is not modelled for these formats."""
+    start = None if acc is None else acc.full(acc.data)
+    rows, columns, dtypes = a.full(a.data), b.full(b.data), (a.dtype.name, b.dtype.name)
+    return matrix_dot.evaluate(unit, rows, columns, start, dtypes, out.name, attrs["precision"], attrs["impl"])
 
 
 def total_order_key(x: Array) -> Array:
