@@ -1,4 +1,4 @@
-"""The command line: ``irverify compare | lower | doctor | explain``.
+"""The command line: ``irverify compare | order | lower | doctor | explain``.
 
 Takes argv; gives exit codes 0 to 4 (exits.py).  Only click is imported here: everything heavy waits for its command,
 so that --help stays under 0.3 s.
@@ -107,6 +107,24 @@ def compare(a: str, b: str, json_file: str | None, debug: bool, **given: Any) ->
     from irverify.commands import run_compare
 
     _guarded(lambda: run_compare(_options(a, b, debug, given), json_file), debug, json_file)
+
+
+@main.command("order", epilog=_EXITS)
+@click.argument("a", metavar="A.py[:ENTRY]")
+@click.option("--entry", metavar="NAME", help="The function or class to look at (default: found by its name).")
+@click.option("--output", default="0", show_default=True, metavar="N|NAME", help="Which output.")
+@click.option("--index", metavar="I,J", help="Which of its elements (default: the last one).")
+@click.option("--svg", metavar="FILE", help="Draw the outermost accumulation.")
+@click.option(
+    "--json", "json_file", metavar="FILE|-", help="Write the orders as JSON; - prints them instead of the text."
+)
+@_capture_options
+def order_(a: str, entry: str | None, output: str, index: str | None, svg: str | None, json_file: str | None,
+           debug: bool, **given: Any) -> None:  # fmt: skip
+    """Show how each reduction of one output element is added up: the order, who leaves it open, where it is rounded."""
+    from irverify.commands import run_order
+
+    _guarded(lambda: run_order(_options(a, a, debug, given), entry, output, index, svg, json_file), debug, json_file)
 
 
 @main.command(epilog=_EXITS)

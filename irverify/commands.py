@@ -25,7 +25,7 @@ def run_compare(options: CompareOptions, json_file: str | None) -> int:
     from irverify.report.json import report_to_json
     from irverify.report.text import console_for, print_report
 
-    _check_json_target(json_file)
+    _check_target(json_file, "--json")
     with progress() as show:
         report = compare(options, show)
     if json_file is not None:
@@ -35,13 +35,13 @@ def run_compare(options: CompareOptions, json_file: str | None) -> int:
     return report.exit_code
 
 
-def _check_json_target(json_file: str | None) -> None:
+def _check_target(file: str | None, option: str) -> None:
     """Refuses a file that cannot be written before any work is done."""
-    if json_file in (None, "-"):
+    if file in (None, "-"):
         return
-    parent = Path(json_file).absolute().parent
-    if Path(json_file).is_dir() or not parent.is_dir() or not os.access(parent, os.W_OK):
-        raise UsageError(f"--json {json_file} cannot be written; give a file in a directory that exists, or -")
+    parent = Path(file).absolute().parent
+    if Path(file).is_dir() or not parent.is_dir() or not os.access(parent, os.W_OK):
+        raise UsageError(f"{option} {file} cannot be written; give a file in a directory that exists, or -")
 
 
 def write_text(text: str, target: str) -> None:
@@ -71,6 +71,27 @@ def run_lower(options: CompareOptions, entry: str | None, to: str) -> int:
     from irverify.lower import lower
 
     click.echo(lower(options, entry, to), nl=False)
+    return 0
+
+
+def run_order(
+    options: CompareOptions, entry: str | None, output: str, index: str | None, svg: str | None, json_file: str | None
+) -> int:
+    """Text on standard output, or the JSON document there or in a file; the picture in a file of its own."""
+    import json
+
+    from irverify.order import drawn, order
+
+    _check_target(json_file, "--json")
+    _check_target(svg, "--svg")
+    found = order(options, entry, output, index)
+    if json_file is not None:
+        write_text(json.dumps(found.data(), indent=2) + "\n", json_file)
+    if svg is not None:
+        write_text(drawn(found), svg)
+    if json_file != "-" and svg != "-":
+        for line in found.lines():
+            click.echo(line)
     return 0
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -219,7 +220,7 @@ class Region:
         )
 
     def _what(self, count: int) -> str:
-        return f"sum of {count} terms at {self.root.span}"
+        return f"sum of {count} terms at {_line(self.root.span)}"
 
     def _dtype(self, made: Made) -> str:
         return NAMES[made.application.data.dtype]
@@ -229,7 +230,7 @@ class Region:
         chain = list(self._below(lane, user))
         for made in reversed(chain[:-1]):
             below = chain[chain.index(made) + 1]
-            dtype, line = self._dtype(made), str(made.span)
+            dtype, line = self._dtype(made), _line(made.span)
             if made.name == "cast" and _digits(dtype) >= _digits(self._dtype(below)):
                 continue  # a wider format holds the same value
             if made.name == "mul":
@@ -245,7 +246,7 @@ class Region:
     def _add(
         self, steps: list[Step], made: Made, how: str, children: Sequence[Child], ids: Sequence[int], terms: int
     ) -> int:
-        dtype, line = self._dtype(made), str(made.span)
+        dtype, line = self._dtype(made), _line(made.span)
         where = "" if how == "racing" else self.graph.where(made)
         by = "one dot" if made.name == "dot" else self.graph.level(made)
 
@@ -280,6 +281,10 @@ class Region:
             pairs = [put(Step("add", (a, b), dtype, where=where, line=line)) for a, b in zip(ids[::2], ids[1::2])]  # type: ignore[operator]
             ids = pairs + ids[len(ids) - len(ids) % 2 :]
         return ids[0]
+
+
+def _line(span: Span) -> str:
+    return f"{Path(span.file).name}:{span.line}" if span.line else ""
 
 
 def _digits(dtype: str) -> int:
