@@ -1,4 +1,4 @@
-"""The command line: ``irverify compare | order | lower | doctor | explain``.
+"""The command line: ``irverify compare | tolerance | order | lower | doctor | explain``.
 
 Takes argv; gives exit codes 0 to 4 (exits.py).  Only click is imported here: everything heavy waits for its command,
 so that --help stays under 0.3 s.
@@ -34,6 +34,15 @@ Exit codes:
   1  the two differ, or the verdict is below --require
   2  something to fix in the command or in a file (a kernel that raises, too)
   3  undecided, or a construct that is not supported yet
+  4  an internal error: please report it
+"""
+_TOLERANCE_EXITS = """
+\b
+Exit codes:
+  0  the tolerance was derived, or the proposed one is adequate
+  1  the proposed one is too tight or too loose
+  2  something to fix in the command or in a file (a kernel that raises, too)
+  3  a construct that is not supported yet, or out of time
   4  an internal error: please report it
 """
 _DEFAULTS = CompareOptions(a="", b="")
@@ -107,6 +116,35 @@ def compare(a: str, b: str, json_file: str | None, debug: bool, **given: Any) ->
     from irverify.commands import run_compare
 
     _guarded(lambda: run_compare(_options(a, b, debug, given), json_file), debug, json_file)
+
+
+@main.command(epilog=_TOLERANCE_EXITS)
+@click.argument("a", metavar="A.py[:ENTRY]")
+@click.argument("b", metavar="[B.py[:ENTRY]]", required=False, default="")
+@click.option("--entry-a", metavar="NAME", help="The function or class in A (default: found by its name).")
+@click.option("--entry-b", metavar="NAME", help="The same in B.")
+@click.option("--check", metavar="RTOL,ATOL", help="A proposed tolerance: is it too tight, or too loose?")
+@click.option("--draws", type=int, default=3, show_default=True, metavar="N",
+              help="Inputs: the given values, then the same in other orders.")  # fmt: skip
+@click.option("--mutants", type=int, default=32, show_default=True, metavar="N", help="Wrong kernels made from A.")
+@click.option(
+    "--json", "json_file", metavar="FILE|-", help="Write the assessment as JSON; - prints it instead of the text."
+)
+@_capture_options
+def tolerance(a: str, b: str, check: str | None, draws: int, mutants: int, json_file: str | None, debug: bool,
+              **given: Any) -> None:  # fmt: skip
+    """Derive the tolerance that a test of kernel A needs, or judge one; B is a second implementation.
+
+    The smallest rtol and atol that pass every permitted order and rounding on these inputs; with --check, legal results
+    that a proposed tolerance refuses, and wrong kernels and null outputs that it lets pass.
+
+    \b
+    irverify tolerance softmax.py --input 'f32[37,130]'
+    irverify tolerance softmax.py softmax_pallas.py --input 'f32[37,130]' --check 1e-2,1e-2
+    """
+    from irverify.commands import run_tolerance
+
+    _guarded(lambda: run_tolerance(_options(a, b, debug, given), check, draws, mutants, json_file), debug, json_file)
 
 
 @main.command("order", epilog=_EXITS)

@@ -74,6 +74,25 @@ def run_lower(options: CompareOptions, entry: str | None, to: str) -> int:
     return 0
 
 
+def run_tolerance(options: CompareOptions, check: str | None, draws: int, mutants: int, json_file: str | None) -> int:
+    """Text on standard output, or the JSON document there or in a file."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy
+    from irverify.progress import progress
+    from irverify.report.text import console_for
+    from irverify.report.tolerance import print_tolerances, tolerances_to_json
+    from irverify.tolerance import Question, parse_check, tolerance
+
+    _check_target(json_file, "--json")
+    question = Question(parse_check(check), draws, mutants)
+    with progress() as show:
+        assessed = tolerance(options, question, options.entry_a, show)
+    if json_file is not None:
+        write_text(tolerances_to_json(assessed), json_file)
+    if json_file != "-":
+        print_tolerances(assessed, console_for(sys.stdout))
+    return assessed.report.exit_code
+
+
 def run_order(
     options: CompareOptions, entry: str | None, output: str, index: str | None, svg: str | None, json_file: str | None
 ) -> int:

@@ -65,7 +65,7 @@ def assess(request: Request) -> TolerancesReport:
     with np.errstate(all="ignore"):
         work = Work(request)
         notes = list(_refer(work))
-        outputs = references.derive(work.found)
+        outputs = references.derive(work.found, request.b is not None)
         report = TolerancesReport(outputs, [label for label, _ in work.drawn], [], check=request.check, notes=notes)
         bench = Bench(outputs, request.check)
         _reorder(work, bench, report)
@@ -137,12 +137,21 @@ def _one_order(
         if (failing := first_refused(bench, name, found, outputs, label, f"{words} ({name})")) is not None:
             report.broken.append(failing)
     if bench.check is not None:
-        report.tight += _refusals(bench, found, outputs, label, words)
+        report.tight += _refusals(bench, found, outputs, label, words, of_b=side == "B")
 
 
-def _refusals(bench: Bench, found: list[Reference], outputs: list[Array], label: str, words: str) -> list[Failing]:
+def _refusals(
+    bench: Bench, found: list[Reference], outputs: list[Array], label: str, words: str, of_b: bool = False
+) -> list[Failing]:
+    """What makes a proposed tolerance too tight; B's elements only as far as A's own rounding may take A."""
+    if of_b:
+        outputs = [np.where(_near(one, x), x, one.value) for one, x in zip(found, outputs, strict=True)]
     failing = first_refused(bench, "proposed", found, outputs, label, words)
     return [] if failing is None else [failing]
+
+
+def _near(one: Reference, candidate: Array) -> Array:
+    return np.abs(candidate.astype(np.float64) - one.value.astype(np.float64)) <= 2 * one.own["worst"]
 
 
 def _uncovered(work: Work, bench: Bench) -> int:
@@ -171,13 +180,13 @@ def _strays(work: Work) -> bool:
 
 
 def _side(work: Work, bench: Bench, report: TolerancesReport) -> Trial:
-    """B as a candidate: beyond both bounds it is another program, within them a tolerance must let it pass."""
+    """B as a candidate: beyond both bounds it is another program, within A's a tolerance must let it pass."""
     request, tally, strays = work.request, Tally.of(bench), _strays(work)
     for (label, _), found, outputs in zip(work.drawn, work.found, work.of_b, strict=True):
         for position, (one, candidate) in enumerate(zip(found, outputs, strict=True)):
             tally.add(position, one, candidate)
         if bench.check is not None and not strays:
-            report.tight += _refusals(bench, found, outputs, label, "B as it is")
+            report.tight += _refusals(bench, found, outputs, label, "B as it is", of_b=True)
     assert request.b is not None
     trial = tally.trial("side", "B", "the other side", lambda: _same(request.a, request.b, request))
     if strays and trial.status == "inseparable" and bench.check is not None:

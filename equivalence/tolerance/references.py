@@ -79,37 +79,44 @@ def _reference(name: str, a: Lanes, b: Lanes | None) -> Reference:
     return Reference(name, a.dtype, value(a), errors, own, *masks)
 
 
-def derive(found: Sequence[Sequence[Reference]]) -> list[OutputTolerance]:
-    """Per output, over all draws."""
+def derive(found: Sequence[Sequence[Reference]], beside: bool) -> list[OutputTolerance]:
+    """Per output, over all draws; ``beside``: whether there is a B, so that A alone is asked about as well."""
     results = []
     for same in zip(*found, strict=True):
-        points = {kind: Points() for kind in KINDS}
-        for one in same:
-            for kind, own in points.items():
-                _add(own, one, kind)
-        first, worst = same[0], points["worst"]
+        worst, expected = (_points(same, kind, alone=False) for kind in KINDS)
+        alone = {kind: _points(same, kind, alone=True).tolerance() if beside else None for kind in KINDS}
+        one = same[0]
         results.append(
             OutputTolerance(
-                first.name,
-                first.dtype.name,
-                first.value.shape,
-                worst.tolerance(),
-                points["expected"].tolerance(),
-                worst.unbounded,
-                worst.elements,
+                one.name,
+                one.dtype.name,
+                one.value.shape,
+                worst=worst.tolerance(),
+                expected=expected.tolerance(),
+                unbounded=worst.unbounded,
+                elements=worst.elements,
+                worst_alone=alone["worst"],
+                expected_alone=alone["expected"],
             )
         )
     return results
 
 
-def _add(points: Points, one: Reference, kind: str) -> None:
+def _points(same: Sequence[Reference], kind: str, alone: bool) -> Points:
+    points = Points()
+    for one in same:
+        _add(points, one, kind, 2 * one.own[kind] if alone else one.errors[kind])
+    return points
+
+
+def _add(points: Points, one: Reference, kind: str, errors: Array) -> None:
     """|b| may be smaller by its own error than it is here."""
     size = np.abs(one.value.astype(np.float64))
     with np.errstate(invalid="ignore"):
         size = np.asarray(np.maximum(size - 2 * one.own[kind], 0.0))
     flat = one.value.reshape(-1)
     step = ulp(flat, one.dtype.name) if one.dtype.is_float else np.ones(flat.shape)
-    points.add(*(x.reshape(-1) for x in (size, one.errors[kind], step, one.known)))
+    points.add(*(x.reshape(-1) for x in (size, errors, step, one.known)))
 
 
 __all__ = ["Draw", "Reference", "derive", "draws", "evaluate", "references"]

@@ -19,7 +19,8 @@ COUNTED: tuple[Status, ...] = ("caught", "passes", "inseparable", "unseen")
 @dataclass(slots=True)
 class OutputTolerance:
     """``worst`` holds for every permitted order and rounding, ``expected`` with all but negligible probability;
-    ``observed`` is the largest distance that a sampled order had.  ``unbounded`` elements are left out of all."""
+    ``observed`` is the largest distance that a sampled order had.  ``unbounded`` elements are left out of all.
+    Beside a B these are of both sides' rounding, ``worst_alone`` and ``expected_alone`` of A's."""
 
     name: str
     dtype: str
@@ -28,6 +29,8 @@ class OutputTolerance:
     expected: Tolerance | None
     unbounded: int
     elements: int
+    worst_alone: Tolerance | None = None
+    expected_alone: Tolerance | None = None
     observed: Distance = NONE
 
 
