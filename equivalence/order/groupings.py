@@ -61,7 +61,7 @@ class Blocked(Grouping):
     def _sizes(self, sizes: list[int]) -> str:
         head = [str(sizes.pop(0))] if self.head else []
         full = sizes.count(self.width)
-        rest = [str(sizes[-1])] if sizes[-1] < self.width else []
+        rest = [str(sizes[-1])] if sizes and sizes[-1] < self.width else []
         return " + ".join([*head, f"{self.width} x {full}", *rest])
 
 
@@ -87,8 +87,7 @@ class Lanes(Grouping):
     def text(self, place: Place) -> str:
         size = f"{self.width} over {place.size}" if place.shown else str(self.width)
         each = self.inner.text(place.of_groups(-(-place.size // self.width), self.dtype, place.unit))
-        power = self.width & (self.width - 1) == 0 and len(place.bits) >= self.width.bit_length()
-        bits = place.bits if power else ()
+        bits = place.bits[: self.width.bit_length() - 1] if self.width & (self.width - 1) == 0 else ()
         combined = self.outer.text(place.of_groups(self.width, self.dtype, "lane", bits))
         rest = ", rest added after" * self.after + ", each lane in its own program" * self.split
         return f"strided-lanes({size}, each {each}, combined {combined}{rest})" + place.format(self.dtype)
@@ -111,7 +110,7 @@ class ByBits(Grouping):
         return [found[key] for key in sorted(found)]
 
     def text(self, place: Place) -> str:
-        names = place.bits or tuple(range(self.of))
+        names = place.bits if len(place.bits) == self.of else tuple(range(self.of))
         others = [b for b in range(self.of) if b not in self.bits]
         inner_bits, outer_bits = (tuple(names[b] for b in bits) for bits in (self.bits, others))
         count, size = 1 << len(others), 1 << len(self.bits)

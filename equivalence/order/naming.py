@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from equivalence.order.canonical import Table, canonical, leaves_fusing_open, stripped
 from equivalence.order.groupings import Irregular
-from equivalence.order.patterns import Fold, Pattern, Place
+from equivalence.order.patterns import Pattern, Place
 from equivalence.order.recognise import Recogniser, is_irregular
 from equivalence.order.tree import OrderTree, Step
 
@@ -65,9 +65,15 @@ class Name:
             return self.given or OrderTree((), ())
         maker = Building(self.size)
         self.pattern.emit(maker, range(self.size))
-        fused = any(isinstance(p, Fold) and p.how == "fma" for p in self.pattern.walk())
-        products = frozenset(range(self.size)) if self.rounded or fused else self.exact
-        return OrderTree(tuple(f"x[{i}]" for i in range(self.size)), tuple(maker.steps), products, str(self))
+        labels = tuple(f"x[{i}]" for i in range(self.size))
+        return OrderTree(labels, tuple(maker.steps), self._all_products(maker.steps), str(self))
+
+    def _all_products(self, steps: Sequence[Step]) -> frozenset[int]:
+        """The terms that are products: all, where each is rounded or fused into a sum, unless fused adders say less."""
+        fused = frozenset(step.children[0] for step in steps if step.how == "fma")
+        if self.rounded or (fused and all(step.how != "fused" for step in steps)):
+            return frozenset(range(self.size))
+        return self.exact | {i for i in fused if i < self.size}
 
 
 @dataclass(slots=True)

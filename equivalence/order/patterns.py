@@ -229,7 +229,7 @@ class Bits(Pattern):
     def text(self, place: Place) -> str:
         full = 1 << len(self.order)
         padded = f"of {full}" if place.size < full else ""
-        names = place.bits or tuple(range(len(self.order)))
+        names = place.bits if len(place.bits) == len(self.order) else tuple(range(len(self.order)))
         down = self.order == tuple(range(len(self.order)))[::-1]
         kind = "shuffle-down" if down else f"bits {','.join(str(names[b]) for b in self.order)}"
         size = [f"{place.size} {padded}".strip()] if place.shown else [padded] if padded else []

@@ -224,8 +224,9 @@ def _visits(sequence: list[int], size: int, exchangeable: bool) -> Iterator[Visi
         return
     swapped = [sequence[1], sequence[0], *sequence[2:]] if exchangeable else sequence
     for order in (sequence, swapped):
-        strides = order[1] - order[0]
-        known = [Visit(), Visit("reversed"), Visit("from", order[0]), Visit("strides", max(strides, 1))]
+        known = [Visit(), Visit("reversed"), Visit("from", order[0])]
+        if 2 <= (stride := order[1] - order[0]) <= size // 2:
+            known.append(Visit("strides", stride))
         yield from (visit for visit in known if visit.order(size) == order)
     if size <= LISTED_MOST:
         yield Visit("listed", listed=tuple(min(sequence, swapped)))

@@ -19,13 +19,12 @@ from equivalence.order.tree import OrderTree
 from equivalence.order.view import Found
 
 FORMULA_MOST = 4  # terms of a sum below the root that is written out
-CHILDREN = 8  # operands shown of one step, the last of them after the gap
 
 
 @dataclass(slots=True)
 class Item:
     """A step or a named part: what it does, the terms below it, its source line, and its operands, of which ``hidden``
-    are left out before the last one."""
+    are left out before the last one; ``combined`` says how the operands are added."""
 
     label: str
     terms: str = ""
@@ -33,11 +32,12 @@ class Item:
     children: list[Item] = field(default_factory=list)
     hidden: int = 0
     hidden_terms: str = ""
+    combined: str = ""
 
 
-def sketch(tree: OrderTree, limit: int = 60) -> Item:
-    """About ``limit`` items at most; those near the root first."""
-    return _Sketch(stripped(tree), limit).item()
+def sketch(tree: OrderTree, limit: int = 60, most: int = 9) -> Item:
+    """About ``limit`` items, those near the root first; of one step ``most`` operands, the last of them after a gap."""
+    return _Sketch(stripped(tree), limit, most).item()
 
 
 def opened(tree: OrderTree) -> Item:
@@ -59,8 +59,8 @@ def _word(how: str, dtype: str, by: str, count: int) -> str:
 
 
 class _Sketch:
-    def __init__(self, tree: OrderTree, limit: int) -> None:
-        self.tree, self.left = tree, limit
+    def __init__(self, tree: OrderTree, limit: int, most: int) -> None:
+        self.tree, self.left, self.most = tree, limit, most
         self.table = Table()
         self.root = self.table.intern(tree) if tree.size else -1
         self.recogniser = Recogniser(self.table)
@@ -128,16 +128,18 @@ class _Sketch:
         if is_irregular(pattern) and not isinstance(pattern, Grouping):
             if node != self.root:
                 item.label = ""
-            label, operands = self._operands(node)
-            item.label = f"{item.label}: {label}" if item.label else label
+            item.combined, operands = self._operands(node)
+            item.label = f"{item.label}: {item.combined}" if item.label else item.combined
             deeper = True
         else:
             operands = _groups(pattern, leaves, Found(self.table))
+            item.combined = _combined(pattern, len(operands))
             deeper = is_irregular(pattern)
         self._show(item, operands, deeper)
 
     def _show(self, item: Item, operands: Sequence[int], deeper: bool) -> None:
-        shown = list(operands) if len(operands) <= CHILDREN + 1 else [*operands[: CHILDREN - 1], operands[-1]]
+        most = self.most
+        shown = list(operands) if len(operands) <= most else [*operands[: most - 2], operands[-1]]
         hidden = [n for n in operands if n not in set(shown)]
         item.hidden = len(hidden)
         numbers = [self.table.nodes[leaf][2][0] for node in hidden for leaf in self._leaves(node)]
@@ -180,6 +182,18 @@ def _groups(pattern: Pattern, leaves: Sequence[int], maker: Found) -> list[int]:
     return []
 
 
+def _combined(pattern: Pattern, count: int) -> str:
+    """How the groups of a regular order are added."""
+    match pattern:
+        case Then():
+            return f"{_combined(pattern.inner, count)}, then {hop_words(pattern.hops, pattern.dtype)}"
+        case Before():
+            return _combined(pattern.inner, count)
+        case Grouping():
+            return pattern.outer.text(Place(count, False, pattern.dtype, "group"))
+    return "pairwise"
+
+
 # -- labels of terms -------------------------------------------------------------------------------------------------
 
 
@@ -190,7 +204,7 @@ def span_label(terms: Sequence[str], numbers: Sequence[int]) -> str:
         return ", ".join(texts)
     parts = [re.split(r"(\d+)", text) for text in texts]
     if all(part[::2] == parts[0][::2] for part in parts):
-        columns = [_progression([int(part[i]) for part in parts]) for i in range(1, len(parts[0]), 2)]
+        columns = [_progression([part[i] for part in parts]) for i in range(1, len(parts[0]), 2)]
         if all(columns):
             words = parts[0][:]
             words[1::2] = [column or "" for column in columns]
@@ -198,10 +212,11 @@ def span_label(terms: Sequence[str], numbers: Sequence[int]) -> str:
     return f"{', '.join(texts[:2])} and {len(texts) - 2} more"
 
 
-def _progression(values: list[int]) -> str:
-    """Equal values, or values with one difference, as a range; "" for others."""
-    if min(values) == max(values):
-        return str(values[0])
+def _progression(texts: list[str]) -> str:
+    """Equal numbers, or numbers with one difference, as a range; "" for others."""
+    if len(set(texts)) == 1:
+        return texts[0]
+    values = [int(text) for text in texts]
     step = values[1] - values[0]
     if any(b - a != step for a, b in pairwise(values)):
         return ""

@@ -17,12 +17,13 @@ from equivalence.order.tree import OrderTree
 OPENED_MOST = 16  # trees of so few terms are drawn step by step
 CHARACTER, LINE, PAD, GAP, RISE, MARGIN = 7.0, 16.0, 8.0, 14.0, 36.0, 20.0
 WRAP = 26
-STYLE = (
-    "text{font:12px ui-monospace,Menlo,Consolas,monospace;fill:#1b1f24}"
-    ".name{font-weight:600}.box{fill:#f3f6fa;stroke:#57606a}.sum{fill:#dbe9ff;stroke:#0b5cad}"
-    ".term{fill:#fff;stroke:#9aa4af}.more{fill:#fff;stroke:#9aa4af;stroke-dasharray:3 3}"
-    "path{stroke:#57606a;fill:none}"
-)
+FONT = 'font-family="ui-monospace,Menlo,Consolas,monospace" font-size="12" fill="#1b1f24"'
+LOOKS = {  # attributes, since not every viewer reads style sheets
+    "box": 'fill="#f3f6fa" stroke="#57606a"',
+    "sum": 'fill="#dbe9ff" stroke="#0b5cad"',
+    "term": 'fill="#ffffff" stroke="#9aa4af"',
+    "more": 'fill="#ffffff" stroke="#9aa4af" stroke-dasharray="3 3"',
+}
 
 
 @dataclass(slots=True)
@@ -43,11 +44,11 @@ class _Box:
         return len(self.lines) * LINE + PAD
 
 
-def svg(tree: OrderTree, limit: int = 40) -> str:
+def svg(tree: OrderTree, limit: int = 24) -> str:
     """The picture; its title is the order's name."""
     tree = stripped(tree)
     small = tree.size <= OPENED_MOST and len(tree.steps) <= 2 * OPENED_MOST
-    root = _boxes(opened(tree) if small else sketch(tree, limit))
+    root = _boxes(opened(tree) if small else sketch(tree, limit, most=6))
     order = _bottom_up(root)
     for box in order:
         box.level = 1 + max((c.level for c in box.children), default=-1)
@@ -74,7 +75,7 @@ def _boxes(item: Item) -> _Box:
 
 
 def _box(item: Item) -> _Box:
-    lines = textwrap.wrap(item.label, WRAP) or [""]
+    lines = textwrap.wrap(item.combined if item.children else item.label, WRAP) or [item.label]
     if item.terms and not item.children:
         lines += textwrap.wrap(item.terms, WRAP)
     kind = "sum" if item.label in ("+", "fma") else "box" if item.children or item.terms else "term"
@@ -120,7 +121,7 @@ def _edges(order: list[_Box], tops: list[float]) -> list[str]:
             bend = min(RISE, end - y) / 2
             lines.append(
                 f'<path d="M{box.x:.1f} {y:.1f}C{box.x:.1f} {y + bend:.1f} {child.x:.1f} {y:.1f} '
-                f'{child.x:.1f} {y + 2 * bend:.1f}V{end:.1f}"/>'
+                f'{child.x:.1f} {y + 2 * bend:.1f}V{end:.1f}" fill="none" stroke="#57606a"/>'
             )
     return lines
 
@@ -129,7 +130,7 @@ def _drawn(box: _Box, tops: list[float]) -> str:
     y, x = tops[box.level], box.x - box.width / 2
     radius = box.height / 2 if box.kind == "sum" else 3
     size = f'width="{box.width:.1f}" height="{box.height:.1f}"'
-    shape = f'<rect class="{box.kind}" x="{x:.1f}" y="{y:.1f}" {size} rx="{radius:g}"/>'
+    shape = f'<rect {LOOKS[box.kind]} x="{x:.1f}" y="{y:.1f}" {size} rx="{radius:g}"/>'
     return shape + "".join(
         f'<text x="{box.x:.1f}" y="{y + PAD / 2 + LINE * (i + 0.75):.1f}" text-anchor="middle">{escape(line)}</text>'
         for i, line in enumerate(box.lines)
@@ -138,7 +139,7 @@ def _drawn(box: _Box, tops: list[float]) -> str:
 
 def _document(width: float, height: float, title: list[str], parts: list[str]) -> str:
     words = "".join(
-        f'<text class="name" x="{MARGIN:g}" y="{MARGIN + LINE * (i + 0.5):g}">{escape(line)}</text>'
+        f'<text font-weight="bold" x="{MARGIN:g}" y="{MARGIN + LINE * (i + 0.5):g}">{escape(line)}</text>'
         for i, line in enumerate(title)
     )
     head = (
@@ -149,10 +150,10 @@ def _document(width: float, height: float, title: list[str], parts: list[str]) -
     lines = [
         head,
         f"<title>{escape(' '.join(title))}</title>",
-        f"<style>{STYLE}</style>",
+        f"<g {FONT}>",
         back,
         words,
         *parts,
-        "</svg>",
+        "</g></svg>",
     ]
     return "\n".join(lines) + "\n"
