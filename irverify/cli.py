@@ -102,6 +102,9 @@ def _capture_options(command: Callable[..., Any]) -> Callable[..., Any]:
     "--json", "json_file", metavar="FILE|-", help="Write the report as JSON; - prints it instead of the text."
 )
 @click.option("--save-witness", metavar="DIR", help="Save the inputs that show a difference, if there are any.")
+@click.option("--target-b", metavar="DEVICE",
+              help="Another device (sm_90, tpu_v5e, trn2): a note says how many elements differ in bits between A with "
+                   "its dots as --target evaluates them and B with its own as this one does.")  # fmt: skip
 @_capture_options
 def compare(a: str, b: str, json_file: str | None, debug: bool, **given: Any) -> None:
     """Compare kernel A with kernel B.

@@ -18,6 +18,7 @@ SPECIALS: tuple[Special, ...] = ("report", "strict", "ignore")
 REQUIRABLE = tuple(level.value for level in Level if level not in (Level.UNDECIDED, Level.UNSUPPORTED, Level.DIFFERENT))
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
 _TARGET = re.compile(r"sm_\d{2,3}[a-z]?|tpu(_?v\d\w*)?|cpu")
+_UNIT = re.compile(r"sm_\d{2,3}[a-z]?|tpu_?v\d\w*|trn\d")
 DEFAULT_DEVICE = "sm_80"
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
@@ -40,6 +41,7 @@ class CompareOptions:
     timeout: float = 120.0  # seconds of wall clock for running each file, and again for judging
     memory: int = 16 << 30  # bytes of address space for running each file
     target: str | None = None  # the device that captured code sees (sm_80), and whose masked loads are meant
+    target_b: str | None = None  # another device: what its matrix unit changes in bits, B there against A on target
     backward: bool = False  # compare gradients as well
     config: str = "first"  # which autotune configuration is compared: 'first', 'all', or its number from 0
     save_witness: str | None = None  # directory for the witness inputs, made only when there is a witness
@@ -57,6 +59,8 @@ class CompareOptions:
         _check(self.timeout > 0, "--timeout", self.timeout, "a number of seconds above 0")
         _check(self.memory >= 1 << 28, "--memory", self.memory, "at least 256M, for example 8G")
         _check(bool(_TARGET.fullmatch(self.device)), "--target", self.target, "sm_80, sm_90, tpu_v5e or cpu")
+        if self.target_b is not None:
+            _check(bool(_UNIT.fullmatch(self.target_b)), "--target-b", self.target_b, "sm_90, sm_100, tpu_v5e or trn2")
         _check(self.seed >= 0, "--seed", self.seed, "a whole number from 0 up")
         _check(_is_config(self.config), "--config", self.config, "'first', 'all' or the number of a configuration")
         _check(_is_tolerance(self.tolerance), "--tolerance", self.tolerance, "two numbers from 0 up: RTOL,ATOL")

@@ -19,7 +19,7 @@ import numpy as np
 
 from equivalence.verdicts import Check, Finding, Level, Report, ShapeResult, Subject, Verdict, Witness
 from irverify import __version__, configurations, cotangents, repeated, sandbox
-from irverify.collect import Collected, collect
+from irverify.collect import Collected, Variant, collect
 from irverify.early import Early
 from irverify.exchange import POLL_SECONDS, Exchange
 from irverify.exits import ExitCode, exit_code_of
@@ -205,7 +205,23 @@ def judged(collected: Collected, options: CompareOptions, given: Given | None = 
     report = _judge(programs_a, programs_b, [v.inputs for v in variants], options, collected.laid_out, given)
     for shape, variant in zip(report.shapes, variants):
         shape.note = shape.note or variant.label
+    if options.target_b is not None and variants:
+        report.findings += _migrated(variants[0], options, options.target_b, report.verdict.level)
     return report
+
+
+def _migrated(given: Variant, options: CompareOptions, target_b: str, level: Level) -> list[Finding]:
+    """What the matrix units of two targets change at the given shapes; the verdict is about the programs."""
+    from equivalence.evaluator import Limits
+    from equivalence.judge import migration
+    from equivalence.judge.given import masked_loads_are_zero
+    from equivalence.judge.runs import Pair
+
+    limits = Limits(masked_load_is_zero=masked_loads_are_zero(options), deadline=time.monotonic() + options.timeout)
+    pair = Pair(given.program_a, given.program_b, given.inputs)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        return migration.findings(pair, (options.device, target_b), level, options.seed, limits)
 
 
 def _judge(

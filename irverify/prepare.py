@@ -41,6 +41,10 @@ class Prepared:
 
 def prepare(options: CompareOptions, exchange: Path) -> Prepared:
     """Reads both files and decides who runs what on which inputs."""
+    if options.target_b is not None:
+        from equivalence.judge.migration import units
+
+        units((options.device, options.target_b))  # refused before anything is run
     (path_a, named_a), (path_b, named_b) = split_entry(options.a), split_entry(options.b)
     source_a, source_b = read_source(path_a), read_source(path_b)
     entry_a = _agreeing(named_a, options.entry_a, "--entry-a")

@@ -25,7 +25,8 @@ SOURCES: Final[dict[str, str]] = {
     "MMA-Sim": "Xie et al., MMA-Sim, arXiv 2511.10909 (bit for bit on devices of every generation)",
     "Leeds": "Khattak and Mikaitis, Accurate Models of NVIDIA Tensor Cores, arXiv 2512.07004 (V100, A100, A2, A30, "
     "RTX 1000 Ada, L40S, H100, H200, B200, RTX PRO 6000)",
-    "Fasi": "Fasi et al., Numerical behavior of NVIDIA tensor cores, PeerJ CS 7:e330, 2021 (V100, T4, A100)",
+    "Fasi": "Fasi et al., Numerical behavior of NVIDIA tensor cores, PeerJ CS 7:e330, 2021, and its test suite (V100: "
+    "no extra bits, toward zero into f32, to nearest into f16)",
     "SMT": "Valpey et al., An SMT Formalization of Mixed-Precision Matrix Multiplication, arXiv 2502.15999 (Volta, "
     "Turing, Ampere)",
     "FPRev": "Xie et al., FPRev, USENIX ATC 2025, arXiv 2411.00442 (orders: 4, 8 and 16 products with the accumulator "
@@ -96,8 +97,8 @@ def _fp8(instruction: str, adder: Adder, sources: tuple[str, ...], promoted: boo
     )
 
 
-_DMMA = (Row("dmma", ("f64",), "f64", Adder("chain", _WHOLE), "measured", ("PTX", "MMA-Sim")),)
-_FMA = tuple(
+_DMMA = Row("dmma", ("f64",), "f64", Adder("chain", _WHOLE), "measured", ("PTX", "MMA-Sim"))
+_FMA, _FMA64 = (
     Row("fma", (name,), name, Adder("chain", _WHOLE), "assumed", ("PTX", "none"), "no matrix unit: a chain along K")
     for name in ("f32", "f64")
 )
@@ -118,31 +119,31 @@ UNITS: Final[dict[str, Unit]] = {
     for unit in (
         Unit(
             "Volta", "NVIDIA Volta, mma.sync",
-            (*_half("mma", 23, 8, ("MMA-Sim", "Leeds", "Fasi", "FPRev"), bf16=False), *_FMA),
+            (*_half("mma", 23, 8, ("MMA-Sim", "Leeds", "Fasi", "FPRev"), bf16=False), _FMA, _FMA64),
         ),
         Unit(
             "Turing", "NVIDIA Turing, mma.sync",
-            (*_half("mma", 24, 16, ("MMA-Sim", "Fasi"), bf16=False, why=_FIVE), *_FMA),
+            (*_half("mma", 24, 16, ("MMA-Sim",), bf16=False, why=_FIVE), _FMA, _FMA64),
         ),
         Unit(
             "Ampere", "NVIDIA Ampere, mma.sync",
-            (*_half("mma", 24, 16, ("MMA-Sim", "Leeds", "Fasi", "FPRev"), -132), *_DMMA, *_FMA),
+            (*_half("mma", 24, 16, ("MMA-Sim", "Leeds", "FPRev"), -132), _DMMA, _FMA),
         ),
         Unit(
             "Ada", "NVIDIA Ada, mma.sync",
             (*_half("mma", 24, 16, ("MMA-Sim", "Leeds"), -132),
-             *_fp8("mma", Adder("fused", 16, _SHORT, kept=_SHORT), ("MMA-Sim", "Leeds", "FP22")), *_DMMA, *_FMA),
+             *_fp8("mma", Adder("fused", 16, _SHORT, kept=_SHORT), ("MMA-Sim", "Leeds", "FP22")), _DMMA, _FMA),
         ),
         Unit(
             "Hopper", "NVIDIA Hopper, mma.sync and wgmma",
             (*_half("mma, wgmma", 25, 32, ("MMA-Sim", "Leeds", "FPRev"), -133),
              *_fp8("wgmma", Adder("fused", 32, _SHORT, kept=_SHORT), ("MMA-Sim", "Leeds", "FP22"), promoted=True),
-             *_DMMA, *_FMA),
+             _DMMA, _FMA),
         ),
         Unit(
             "Blackwell", "NVIDIA Blackwell, mma.sync and tcgen05.mma",
             (*_half("mma, tcgen05", 25, 32, ("MMA-Sim", "Leeds"), -133),
-             *_fp8("mma, tcgen05", Adder("fused", 32, 25), ("MMA-Sim", "Leeds")), *_DMMA, *_FMA),
+             *_fp8("mma, tcgen05", Adder("fused", 32, 25), ("MMA-Sim", "Leeds")), _DMMA, _FMA),
         ),
         Unit("TPU", "Google TPU, MXU of 128 x 128", _systolic("MXU", 128, ("bf16",), "TPU"), "bf16x6"),
         Unit("TPU v6", "Google TPU v6e and later, MXU of 256 x 256", _systolic("MXU", 256, ("bf16",), "TPU"), "bf16x6"),
@@ -152,7 +153,7 @@ UNITS: Final[dict[str, Unit]] = {
 }  # fmt: skip
 
 #: Which unit a target has: a pattern of its name, with the letter of an architecture-specific feature set left off.
-_TARGETS: Final = {
+TARGETS: Final[dict[str, str]] = {
     r"sm_7[02]": "Volta", r"sm_75": "Turing", r"sm_8[0678]": "Ampere", r"sm_89": "Ada", r"sm_90": "Hopper",
     r"sm_1[012]\d": "Blackwell", r"tpu_?v[2345][a-z]?": "TPU", r"tpu_?v[67][a-z]?": "TPU v6", r"trn[12]": "Trainium",
     r"trn3": "Trainium 3",
@@ -162,7 +163,7 @@ _TARGETS: Final = {
 def unit_of(target: str) -> Unit | None:
     """The matrix unit of 'sm_90a', 'tpu_v5e', 'trn2'; None for a target that has none, or that is not modelled."""
     bare = re.sub(r"(?<=sm_\d\d)[a-z]$|(?<=sm_\d\d\d)[a-z]$", "", target)
-    return next((UNITS[name] for pattern, name in _TARGETS.items() if re.fullmatch(pattern, bare)), None)
+    return next((UNITS[name] for pattern, name in TARGETS.items() if re.fullmatch(pattern, bare)), None)
 
 
 def dot(
@@ -187,4 +188,4 @@ def dot(
     return result.reshape(shape)
 
 
-__all__ = ["SOURCES", "UNITS", "Row", "Unit", "dot", "unit_of"]
+__all__ = ["SOURCES", "TARGETS", "UNITS", "Row", "Unit", "dot", "unit_of"]

@@ -272,6 +272,20 @@ ENTRIES = (
         """Nothing if the shapes are the ones you use; else make side B general, or mask its last block.""",
     ),
     Entry(
+        "migration",
+        "what the matrix units of two devices change in bits",
+        """With --target-b: A as the matrix unit of --target evaluates it, against B as that of --target-b does, by
+        output: how many elements differ in bits and the largest distance in ulp, on the given inputs and on the most
+        telling of some derived ones. The verdict and the exit code are about the programs and do not change.""",
+        """Inside one instruction each generation of a matrix unit aligns, cuts and rounds in its own way. Which way is
+        measured by others, or assumed: docs/matrix-units.md has the table.""",
+        """
+        irverify compare a.py a.py --input 'bf16[64,64]' --input 'bf16[64,64]' --target sm_80 --target-b sm_90
+        """,
+        """Nothing where the distance is within what the use allows. Bits that must survive a move need sums whose order
+        and roundings the source fixes.""",
+    ),
+    Entry(
         "constants-identified",
         "two constants were taken to be the same number in different precision",
         """A constant on one side is the other side's constant rounded to a shorter format, or both are forms of one
