@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 from equivalence.order.patterns import Hop, Maker, Mismatch, Pattern, Place, hop_words, hopped
 
+FORMULA_MOST = 6  # steps and operands of an irregular order that is written out
+
 
 @dataclass(frozen=True, slots=True)
 class Grouping(Pattern):
@@ -62,7 +64,8 @@ class Blocked(Grouping):
         head = [str(sizes.pop(0))] if self.head else []
         full = sizes.count(self.width)
         rest = [str(sizes[-1])] if sizes and sizes[-1] < self.width else []
-        return " + ".join([*head, f"{self.width} x {full}", *rest])
+        blocks = str(self.width) if head and full == 1 else f"{self.width} x {full}"
+        return " + ".join([*head, blocks, *rest])
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,5 +191,15 @@ class Irregular(Pattern):
 
     def text(self, place: Place) -> str:
         count = f"{self.used} of {self.size}" if self.used < self.size else str(self.size)
-        said = f"irregular({count} {place.unit}s, depth {self.depth}, {self.digest})"
+        said = f"irregular({count} {place.unit}s, {self._formula() or f'depth {self.depth}'}, {self.digest})"
         return said + place.format(self.dtype)
+
+    def _formula(self) -> str:
+        """A few steps in full, operands by their places; the digest says it exactly."""
+        if not 0 <= self.size <= FORMULA_MOST >= len(self.nodes):
+            return ""
+        made: list[str] = []
+        for how, _, children, _ in self.nodes:
+            parts = [str(~c) if c < 0 else made[c] for c in children]
+            made.append(f"({' + '.join(parts)})" if how == "add" else f"{how}({', '.join(parts)})")
+        return made[-1] if made else ""

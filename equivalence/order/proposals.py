@@ -72,12 +72,15 @@ def _blocks(view: View) -> Iterator[Blocked]:
 
 
 def _tails(view: View) -> Iterator[Blocked]:
-    """A sum of the first operands, to which the others are added one by one."""
+    """A sum of the first operands, to which the others are added one by one; or one of all but the first."""
     head = view.size
     while head > 1 and (1 << (head - 1)) - 1 in view.at:
         head -= 1
     if 1 < head < view.size:
         yield Blocked(_ONE, _ONE, width=1, head=head)
+    full = (1 << view.size) - 1
+    if view.size > 2 and full - 1 in view.at and full - 3 not in view.at:
+        yield Blocked(_ONE, _ONE, width=view.size - 1, head=1)
 
 
 def _lanes(view: View) -> Iterator[Lanes]:

@@ -156,7 +156,10 @@ def _simple(view: View, base: int, hops: tuple[Hop, ...]) -> Iterator[Pattern]:
 
 
 def _bits(view: View, base: int) -> Iterator[Bits]:
-    """The tree whose levels are read off on the way from the first operand to the root."""
+    """The tree whose levels are read off on the way from the first operand to the root.
+
+    Where one operand joins at the end, it is better told apart.
+    """
     order: list[int] = []
     node = base
     while node not in view.place:
@@ -169,7 +172,8 @@ def _bits(view: View, base: int) -> Iterator[Bits]:
             return
         order.append(lowest.bit_length() - 1)
         node = near
-    if sorted(order) == list(range(len(order))):
+    joined = view.size > 3 and 1 << order[0] == view.size - 1
+    if not joined and sorted(order) == list(range(len(order))):
         yield Bits(view.node(base)[1], tuple(reversed(order)))
 
 

@@ -59,7 +59,7 @@ def _sentence(kind: Kind, sides: _Sides, named: tuple[Name, Name], differences: 
     said = "; ".join(d.words for d in differences)
     match kind:
         case "same":
-            return f"A and B add in the same order: {named[0]}"
+            return _same(sides, named)
         case "a refines b":
             return f"{said}: A is one way to fill in what B leaves open"
         case "b refines a":
@@ -67,6 +67,14 @@ def _sentence(kind: Kind, sides: _Sides, named: tuple[Name, Name], differences: 
         case "not deterministic":
             return _racing(sides, named, said)
     return said
+
+
+def _same(sides: _Sides, named: tuple[Name, Name]) -> str:
+    """Two open orders are the same order only in what they promise."""
+    opened = [tree.open_steps() for tree in sides.trees]
+    if not any(opened):
+        return f"A and B add in the same order: {named[0]}"
+    return f"A and B leave the same open: either adds {words(named[0])}"
 
 
 def _racing(sides: _Sides, named: tuple[Name, Name], said: str) -> str:

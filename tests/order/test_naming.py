@@ -55,9 +55,16 @@ def cascade(size: int) -> OrderTree:
     return grower.tree()
 
 
-def with_start() -> OrderTree:
+def with_start(blocks: int) -> OrderTree:
+    grower = Grower(1 + 32 * blocks)
+    grower.chain([0, *(grower.step("open", range(i, i + 32)) for i in range(1, grower.size, 32))])
+    return grower.tree()
+
+
+def negated_with_last() -> OrderTree:
     grower = Grower(65)
-    grower.chain([0, grower.step("open", range(1, 33)), grower.step("open", range(33, 65))])
+    terms = [grower.step("neg", (i,)) for i in range(65)]
+    grower.chain([grower.by_bits(dict(enumerate(terms[:64])), range(5, -1, -1)), terms[64]])
     return grower.tree()
 
 
@@ -129,7 +136,14 @@ GOLDEN: dict[str, Callable[[], OrderTree]] = {
     "blocked(32 x 3 + 4, inner unordered(32, left open by TTIR), outer sequential) in f32": lambda: trees.blocks(
         100, 32
     ),
-    "blocked(1 + 32 x 2, inner unordered(32), outer sequential) in f32": with_start,
+    "blocked(1 + 32, inner unordered(32), outer sequential) in f32": lambda: with_start(1),
+    "blocked(64 + 1, inner tree(64, shuffle-down), outer sequential) in f32, each term negated first": (
+        lambda: negated_with_last()
+    ),
+    "irregular(5 terms, (3 + open(1, 4, neg((0 + 2)))), 669452fa0e6a6c83) in f32": (
+        lambda: trees.random_tree(5, np.random.default_rng(2), False)
+    ),
+    "blocked(1 + 32 x 2, inner unordered(32), outer sequential) in f32": lambda: with_start(2),
     "blocked(32 x 4, inner unordered(32, left open by TTIR) in f16, outer sequential) in f32": half_blocks,
     "blocked(32 x 4, inner unordered(32, left open by TTIR), outer sequential, running sum rounded to bf16 after each "
     "block) in f32": lambda: trees.blocks(128, 32, hop=CAST),
@@ -370,3 +384,26 @@ def test_a_chain_of_thousands_in_no_regular_order() -> None:
     tree = trees.sequential(4096, order)
     assert str(name(tree)).startswith("irregular(4096 terms, depth 4095, ")
     assert len(canonical(tree).nodes) == 2 * 4096 - 1
+
+
+def _around_a_core(last: bool, odd: Step | None) -> OrderTree:
+    """Two thousand single additions around five terms in no regular order, some with something else between."""
+    size, core = 2005, [(0, 3), (1, 4)]
+    grower = Grower(size)
+    at = 0 if last else size - 5
+    sums = [grower.step("add", (at + a, at + b)) for a, b in core]
+    total = grower.chain([at + 2, *sums])
+    for k, term in enumerate(range(5, size) if last else range(size - 6, -1, -1)):
+        total = grower.step("add", (total, term), odd.dtype if odd and odd.how == "add" and k % 2 else "f32")
+        total = grower.step("cast", (total,), "bf16") if odd and odd.how == "cast" and k % 3 == 0 else total
+    return grower.tree()
+
+
+@pytest.mark.parametrize("last", [True, False])
+@pytest.mark.parametrize("odd", [None, Step("add", (), "bf16"), CAST])
+def test_long_chains_that_are_not_quite_regular(last: bool, odd: Step | None) -> None:
+    tree = _around_a_core(last, odd)
+    start = time.process_time()
+    named = name(tree)
+    assert time.process_time() - start < 3
+    assert digest(named.build()) == digest(tree)
