@@ -15,6 +15,7 @@ import numpy as np
 
 Array = np.ndarray
 DIGITS = 2  # to which a tolerance is rounded up, as people write them
+MOST_RELATIVE = 0.5
 _MOST_WEIGHED = 100_000  # elements that decide between lines
 _SLACK = 1 + 2.0**-40  # of f64 arithmetic on bounds
 
@@ -57,20 +58,22 @@ class Points:
 def line(sizes: Array, errors: Array) -> tuple[float, float]:
     """The (rtol, atol) with atol + rtol size >= error everywhere that leaves least room, both rounded up.
 
-    Room is the mean logarithm of atol + rtol size over the elements that round at all: each counts alike, whatever its
+    Room is the mean logarithm of atol + rtol size over the elements that are not zero: each counts alike, whatever its
     size.  It is concave in (rtol, atol), so its least value is at a corner: a line through two elements that no other
-    element lies above, or one with rtol or atol 0.  Elements near zero decide atol, the others rtol.
+    element lies above, or one with rtol or atol 0.  Elements near zero decide atol, the others rtol.  An rtol that lets
+    half of a value go is taken only where there is no other.
     """
     off = errors > 0
     if not off.any():
         return 0.0, 0.0
-    sizes, errors = sizes[off], errors[off] * _SLACK
-    weighed = sizes[:: max(1, sizes.size // _MOST_WEIGHED)]
-    with np.errstate(divide="ignore"):
-        return min(
-            ((upward(rtol), upward(atol)) for rtol, atol in _corners(sizes, errors)),
-            key=lambda pair: float(np.mean(np.log(pair[1] + pair[0] * weighed))),
-        )
+    weighed = sizes[sizes > 0]
+    weighed = weighed[:: max(1, weighed.size // _MOST_WEIGHED)]
+    corners = [(upward(rtol), upward(atol)) for rtol, atol in _corners(sizes[off], errors[off] * _SLACK)]
+    if not weighed.size:
+        return corners[0]
+    return min(
+        corners, key=lambda pair: (pair[0] >= MOST_RELATIVE, float(np.mean(np.log(pair[1] + pair[0] * weighed))))
+    )
 
 
 def _corners(sizes: Array, errors: Array) -> Iterator[tuple[float, float]]:

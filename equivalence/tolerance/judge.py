@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from equivalence.evaluator import Outcome
 from equivalence.interpretations.summation import Summation
 from equivalence.judge.quick import same_terms
 from equivalence.mutants.draw import Mutant
@@ -27,6 +28,7 @@ from lowering.ir.program import Program
 
 Array = np.ndarray
 MUTANT_SECONDS = 20.0
+OTHER_FILL = 7.0  # of undefined memory, beside 0: an element that follows it is whatever lies there
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,10 @@ def assess(request: Request) -> TolerancesReport:
         if request.b is not None:
             report.side = _side(work, bench, report)
         report.trials = [*_nulls(work, bench), *_mutants(work, bench, report)]
+        if any(t.kind == "null" and t.status != "equivalent" and t.passes["expected"] for t in report.trials):
+            report.notes.append(
+                "null outputs pass the expected tolerance: the error bounds are too coarse to test with"
+            )
         return report
 
 
@@ -90,7 +96,23 @@ def _refer(work: Work) -> Iterator[str]:
             continue
         work.drawn.append((label, arrays))
         work.found.append(references.references(a, b))
-        work.of_b.append([] if b is None else orders.values(b))
+        work.of_b.append([] if b is None else _b_values(work, arrays, a, b))
+
+
+def _b_values(work: Work, arrays: dict[str, Array], a: Outcome, b: Outcome) -> list[Array]:
+    """B's outputs; NaN where they are what happens to lie in memory, and A's are not."""
+    found = orders.values(b)
+    undefined = [references.lost(x, y) for x, y in zip(a.outputs.values(), b.outputs.values(), strict=True)]
+    assert work.request.b is not None
+    if not any(mask.any() for mask in undefined):
+        return found
+    again = orders.values(orders.run(work.request.b, arrays, None, work.request.deadline, OTHER_FILL))
+    results = []
+    for first, second, mask in zip(found, again, undefined, strict=True):
+        with_nan = np.issubdtype(first.dtype, np.inexact) or first.dtype.kind == "V"
+        moved = mask & (first != second)
+        results.append(np.where(moved, np.asarray(np.nan, first.dtype), first) if with_nan else first)
+    return results
 
 
 # -- legal reorderings -------------------------------------------------------------------------------------------
@@ -99,7 +121,7 @@ def _refer(work: Work) -> Iterator[str]:
 def _reorder(work: Work, bench: Bench, report: TolerancesReport) -> None:
     """Every order on every draw: within the derived tolerances, and within the proposed one."""
     programs = {"A": work.request.a}
-    if work.request.b is not None and not _strays(work):
+    if work.request.b is not None and not _strays(work, bench):
         programs["B"] = work.request.b
     programs = {side: p for side, p in programs.items() if orders.leaves_open(p)}
     if not programs:
@@ -169,19 +191,18 @@ def _uncovered(work: Work, bench: Bench) -> int:
 # -- candidates --------------------------------------------------------------------------------------------------
 
 
-def _strays(work: Work) -> bool:
-    """Whether B is further from A than both bounds explain."""
+def _strays(work: Work, bench: Bench) -> bool:
+    """Whether B, as it is, is beyond a derived tolerance: its orders are then no legal ones."""
     for found, outputs in zip(work.found, work.of_b, strict=True):
-        for one, candidate in zip(found, outputs, strict=True):
-            apart = np.abs(candidate.astype(np.float64) - one.value.astype(np.float64))
-            if (~(apart <= one.errors["worst"]) & one.known).any():
+        for position, (one, candidate) in enumerate(zip(found, outputs, strict=True)):
+            if any(bench.refused(name, position, one, candidate).any() for name in ("worst", "expected")):
                 return True
     return False
 
 
 def _side(work: Work, bench: Bench, report: TolerancesReport) -> Trial:
     """B as a candidate: beyond both bounds it is another program, within A's a tolerance must let it pass."""
-    request, tally, strays = work.request, Tally.of(bench), _strays(work)
+    request, tally, strays = work.request, Tally.of(bench), _strays(work, bench)
     for (label, _), found, outputs in zip(work.drawn, work.found, work.of_b, strict=True):
         for position, (one, candidate) in enumerate(zip(found, outputs, strict=True)):
             tally.add(position, one, candidate)
@@ -189,8 +210,12 @@ def _side(work: Work, bench: Bench, report: TolerancesReport) -> Trial:
             report.tight += _refusals(bench, found, outputs, label, "B as it is", of_b=True)
     assert request.b is not None
     trial = tally.trial("side", "B", "the other side", lambda: _same(request.a, request.b, request))
-    if strays and trial.status == "inseparable" and bench.check is not None:
+    if trial.beyond_bounds and trial.status == "inseparable":
         report.notes.append("B is beyond the bounds of both sides, yet no derived tolerance tells it from A")
+    if any(np.isnan(x.astype(np.float64)).any() for outputs in work.of_b for x in outputs):
+        report.notes.append(
+            "elements of B that are NaN, or hold what lies in memory that nothing wrote, count as wrong"
+        )
     return trial
 
 

@@ -42,9 +42,11 @@ def leaves_open(program: Program) -> bool:
     return False
 
 
-def run(program: Program, inputs: dict[str, Array], order: Summation | None, deadline: float) -> Outcome:
-    """Values alone."""
-    limits = Limits(summation=order, tree=order is not None and order.pairs)
+def run(
+    program: Program, inputs: dict[str, Array], order: Summation | None, deadline: float, fill: float = 0.0
+) -> Outcome:
+    """Values alone; ``fill`` is in memory that nothing wrote."""
+    limits = Limits(summation=order, tree=order is not None and order.pairs, undefined_fill=fill)
     limits.deadline = min(limits.deadline, deadline)
     return Machine(program, (), Freedoms(), limits).run(inputs)
 

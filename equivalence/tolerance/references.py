@@ -68,15 +68,23 @@ def _reference(name: str, a: Lanes, b: Lanes | None) -> Reference:
     if b is not None and (a.dtype is not b.dtype or a.shape != b.shape):
         kinds = [f"{x.dtype.name}[{','.join(map(str, x.shape))}]" for x in (a, b)]
         raise UsageError(f"{name}: A gives {kinds[0]}, B gives {kinds[1]}: no tolerance compares them")
-    own = {kind: plane(a, name) for kind, name in KINDS.items()}
-    errors = {
-        kind: own[kind] + (own[kind] if b is None else np.maximum(own[kind], plane(b, KINDS[kind]))) for kind in own
-    }
+    own = {kind: plane(a, plane_name) for kind, plane_name in KINDS.items()}
+    errors = {kind: 2 * own[kind] if b is None else own[kind] + np.maximum(own[kind], _of(b, a, kind)) for kind in own}
     finite = np.isfinite(value(a).astype(np.float64)) if a.dtype.is_float else np.ones(a.shape, bool)
     bounded = np.isfinite(errors["worst"]) if a.dtype.is_float else errors["worst"] == 0
-    counts = ~poisoned(a) & (True if b is None else ~poisoned(b))
+    counts = ~poisoned(a)
     masks = np.asarray(counts & finite & bounded), np.asarray(counts)
     return Reference(name, a.dtype, value(a), errors, own, *masks)
+
+
+def _of(b: Lanes, a: Lanes, kind: str) -> Array:
+    """B's errors; none where its value is undefined and A's is not: that is no matter of rounding."""
+    return np.where(lost(a, b), 0.0, plane(b, KINDS[kind]))
+
+
+def lost(a: Lanes, b: Lanes) -> Array:
+    """Elements that an undefined value may have reached in B alone."""
+    return np.asarray(poisoned(b) & ~poisoned(a))
 
 
 def derive(found: Sequence[Sequence[Reference]], beside: bool) -> list[OutputTolerance]:
@@ -119,4 +127,4 @@ def _add(points: Points, one: Reference, kind: str, errors: Array) -> None:
     points.add(*(x.reshape(-1) for x in (size, errors, step, one.known)))
 
 
-__all__ = ["Draw", "Reference", "derive", "draws", "evaluate", "references"]
+__all__ = ["Draw", "Reference", "derive", "draws", "evaluate", "lost", "references"]
