@@ -18,7 +18,7 @@ from equivalence.judge.planes import value
 from equivalence.judge.runs import Pair, Runner
 from equivalence.numerics.formats import same_bits, ulp_distance
 from equivalence.numerics.matrix_dot import rows
-from equivalence.numerics.matrix_units import Unit, unit_of
+from equivalence.numerics.matrix_units import Row, Unit, unit_of
 from equivalence.verdicts import Finding, Level
 from lowering.errors import UsageError
 from lowering.ir.program import Op, Program
@@ -28,6 +28,7 @@ CODE = "migration"
 GIVEN = "the given inputs"
 SETS = ("reordered", "positive", "small", "mean far from zero", "cancelling neighbours")
 MOST_ELEMENTS = 1 << 20  # of the inputs: beyond, only the given values are tried
+MOST_PRODUCTS = 1 << 32  # of one dot of a host program, which is one step that no deadline ends: about a minute
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,12 +116,16 @@ def findings(
     if level in (Level.DIFFERENT, Level.UNDECIDED, Level.UNSUPPORTED):
         said = f"not looked at: the two are {level.value}, so that more than the device would be compared"
         return [*result, Finding(CODE, said, None, "note")]
+    if max(map(_products, (pair.a, pair.b))) > MOST_PRODUCTS:
+        return [*result, Finding(CODE, "not looked at: a dot is too large for it; give smaller inputs", None, "note")]
     try:
         seen = moved(pair, targets, seed, limits)
     except OutOfTime:
         return [*result, Finding(CODE, "not looked at: out of time", None, "note")]
     place = next((op.span for op in dots(pair.a)), None)
-    return [*result, *(Finding(CODE, said, place, "note") for said in _sentences(seen, targets))]
+    assumed = dict.fromkeys(words for p, unit in zip((pair.a, pair.b), units(targets)) for words in _assumed(p, unit))
+    ending = "".join(f"; assumed, not measured: {words}" for words in assumed)
+    return [*result, *(Finding(CODE, said + ending, place, "note") for said in _sentences(seen, targets))]
 
 
 def dots(program: Program) -> list[Op]:
@@ -128,14 +133,30 @@ def dots(program: Program) -> list[Op]:
     return [op for op in program.walk() if op.name == "dot" and op.results[0].type.dtype.is_float]
 
 
+def _products(program: Program) -> int:
+    """The most products that one dot outside kernels adds up."""
+    found = [op for op in program.body.walk() if op.name == "dot" and op.results[0].type.dtype.is_float]
+    return max((op.results[0].type.size * op.operands[0].type.shape[-1] for op in found), default=0)
+
+
+def _row(op: Op, unit: Unit) -> Row | None:
+    types = op.operands[0].type.dtype.name, op.operands[1].type.dtype.name
+    return rows(unit, types, op.results[0].type.dtype.name, op.attrs["precision"])
+
+
 def _unmodelled(program: Program, unit: Unit, target: str, side: str) -> list[Finding]:
     for op in dots(program):
-        types = op.operands[0].type.dtype.name, op.operands[1].type.dtype.name
-        acc = op.results[0].type.dtype.name
-        if rows(unit, types, acc, op.attrs["precision"]) is None:
-            said = f"{side}: {' x '.join(types)} into {acc} on {target} is not modelled: one exact sum, rounded once"
-            return [Finding(CODE, said, op.span, "note")]
+        if _row(op, unit) is None:
+            names = [v.type.dtype.name for v in (*op.operands[:2], *op.results)]
+            what = f"{side}: {names[0]} x {names[1]} into {names[2]} on {target}"
+            return [Finding(CODE, f"{what} is not modelled: one exact sum, rounded once", op.span, "note")]
     return []
+
+
+def _assumed(program: Program, unit: Unit) -> list[str]:
+    """What of the adders that a program uses is not known."""
+    found = [row for op in dots(program) if (row := _row(op, unit)) is not None and row.status == "assumed"]
+    return [f"{unit.what}, {row.why}" for row in found]
 
 
 def _sentences(seen: Sequence[Moved], targets: tuple[str, str]) -> Iterator[str]:
@@ -143,11 +164,11 @@ def _sentences(seen: Sequence[Moved], targets: tuple[str, str]) -> Iterator[str]
         mine = [found for found in seen if found.output == name]
         worst = max(mine[1:], key=lambda found: (found.differing / max(1, found.elements), found.max_ulp), default=None)
         said = f"{name}, {targets[0]} against {targets[1]}: {_share(mine[0])} on {GIVEN}"
-        if worst is not None and worst.differing:
+        if worst is not None and (worst.differing > mine[0].differing or worst.max_ulp > mine[0].max_ulp):
             said += f"; {_share(worst)} on inputs {worst.label!r}"
         alone = max(found.alone for found in mine)
         if alone:
-            said += f" (up to {alone} of them where all dots are evaluated alike: there the programs part)"
+            said += f" (up to {alone} differ where all dots are evaluated alike: there the programs part)"
         yield said
 
 

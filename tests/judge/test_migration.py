@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from equivalence.evaluator import Limits, Machine
+from equivalence.judge import migration
 from equivalence.judge.migration import findings, moved, units
 from equivalence.judge.runs import Pair
 from equivalence.numerics.matrix_units import UNITS, dot
@@ -77,7 +78,7 @@ def test_the_finding_says_how_many_and_how_far() -> None:
     assert found.code == "migration" and found.severity == "note"
     assert found.message.startswith("out0, sm_80 against sm_90a: ")
     assert "of 4096 elements (" in found.message and "on the given inputs; " in found.message
-    assert "alike" not in found.message
+    assert "alike" not in found.message and "assumed" not in found.message
 
 
 def test_what_the_programs_do_differently_is_told_apart() -> None:
@@ -85,6 +86,19 @@ def test_what_the_programs_do_differently_is_told_apart() -> None:
     specs = ("f32[64,64]", "f32[64,64]")
     [found] = findings(pair(matmul, in_two_halves, specs), ("sm_80", "sm_90"), Level.REASSOCIATED)
     assert "where all dots are evaluated alike: there the programs part" in found.message
+
+
+def test_what_is_assumed_of_a_unit_is_said() -> None:
+    [found] = findings(pair(), ("sm_90", "tpu_v5e"), Level.BITWISE)
+    assert "; assumed, not measured: Google TPU, MXU of 128 x 128, the formats are documented; " in found.message
+
+
+def test_a_dot_that_would_take_minutes_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(migration, "MOST_PRODUCTS", 64**3 - 1)
+    [found] = findings(pair(), ("sm_80", "sm_90"), Level.BITWISE)
+    assert found.message == "not looked at: a dot is too large for it; give smaller inputs"
+    monkeypatch.setattr(migration, "MOST_PRODUCTS", 64**3)
+    assert "differ in bits" in findings(pair(), ("sm_80", "sm_90"), Level.BITWISE)[0].message
 
 
 def test_other_verdicts_are_not_looked_at() -> None:
