@@ -199,6 +199,28 @@ class ShapeResult:
     note: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class OrderResult:
+    """How one accumulation of an output element is added up on either side, and how the two orders are related.
+
+    ``relation``: 'same', 'a refines b', 'b refines a', 'different', 'not deterministic', or '' where one side alone has
+    such an accumulation.  ``same_terms``: both add the very same terms.  ``count``: how many of its kind A's element
+    has.  ``shapes``: the set of shapes, in words, that the element belongs to.
+    """
+
+    output: str
+    index: tuple[int, ...]
+    a: str = ""
+    b: str = ""
+    relation: str = ""
+    what: str = ""
+    same_terms: bool = False
+    count: int = 1
+    place_a: Span | None = None
+    place_b: Span | None = None
+    shapes: str = ""
+
+
 @dataclass(slots=True)
 class Report:
     """All a comparison has to say.  The tool fills ``exit_code`` and ``require``, the judge the rest."""
@@ -214,6 +236,7 @@ class Report:
     subjects: tuple[Subject, Subject] | None = None
     shapes: list[ShapeResult] = field(default_factory=list[ShapeResult])
     layouts: list[LayoutResult] = field(default_factory=list[LayoutResult])
+    orders: list[OrderResult] = field(default_factory=list[OrderResult])
     exit_code: int = 0
     require: Level = Level.REAL
     version: str = ""

@@ -19,6 +19,7 @@ from equivalence.evaluator.frame import OutOfTime
 from equivalence.interpretations.base import Interpretation
 from equivalence.interpretations.error import Error
 from equivalence.judge import (
+    accumulations,
     conclusions,
     differential,
     fused,
@@ -174,6 +175,8 @@ class Judge:
             self.find(found)
         verdicts = [level(evidence, self.runner.freedoms, self.real) for evidence in self.evidence]
         report = conclusions.report(self, verdicts)
+        with self.timed("order of accumulation"):
+            accumulations.run(self, report)
         with self.timed("special values"):
             special.run(self, report)
         with self.timed("layouts"):

@@ -14,6 +14,7 @@ from equivalence.verdicts import (
     Divergence,
     Finding,
     LayoutResult,
+    OrderResult,
     OutputResult,
     Report,
     ShapeResult,
@@ -43,6 +44,7 @@ def report_to_dict(report: Report) -> dict[str, Any]:
         "witness": _witness(report.witness),
         "special_values": [_special(special) for special in report.special_values],
         "layouts": [_layout(layout) for layout in report.layouts],
+        "orders": [_order(order) for order in report.orders],
         "findings": [_finding(finding) for finding in report.findings],
         "shapes": [_shape(shape) for shape in report.shapes],
         "assumptions": list(report.assumptions),
@@ -60,7 +62,14 @@ def error_to_json(error: IrverifyError, version: str) -> str:
     kind = "usage" if isinstance(error, UsageError) else "unsupported" if isinstance(error, Unsupported) else "internal"
     empty = {"outputs": [], "divergence": None, "witness": None, "assumptions": [], "checks": [], "timings": {}}
     head = {"schema": SCHEMA, "version": version, "verdict": None, "exit_code": error.exit_code}
-    document = {**head, "error": {"kind": kind, "message": str(error)}, **empty, "special_values": [], "layouts": []}
+    document = {
+        **head,
+        "error": {"kind": kind, "message": str(error)},
+        **empty,
+        "special_values": [],
+        "layouts": [],
+        "orders": [],
+    }
     return json.dumps(document, indent=2) + "\n"
 
 
@@ -105,6 +114,22 @@ def _output(output: OutputResult) -> dict[str, Any]:
         "bound_b": number(output.bound_b),
         "freedoms": list(output.freedoms),
         "special_values": [_special(special) for special in output.special_values],
+    }
+
+
+def _order(order: OrderResult) -> dict[str, Any]:
+    return {
+        "output": order.output,
+        "index": list(order.index),
+        "shapes": order.shapes,
+        "a": order.a or None,
+        "b": order.b or None,
+        "relation": order.relation or None,
+        "what": order.what,
+        "same_terms": order.same_terms,
+        "count": order.count,
+        "place_a": span(order.place_a),
+        "place_b": span(order.place_b),
     }
 
 

@@ -58,6 +58,7 @@ def sections(report: Report) -> Iterator[tuple[str, list[str | Table]]]:
         ("Subjects", list(_subjects(report))),
         ("Outputs", [_outputs(report)] if report.outputs else []),
         ("Left open by a source and used here", list(_freedoms(report.outputs))),
+        ("Order of accumulation", list(_orders(report))),
         ("Where they differ", list(_divergence(report))),
         ("Witness", list(_witness(report))),
         ("Findings", list(_findings(report))),
@@ -105,6 +106,16 @@ def _freedoms(outputs: list[OutputResult]) -> Iterator[str]:
         if kind not in seen:
             yield freedom
         seen.add(kind)
+
+
+def _orders(report: Report) -> Iterator[str]:
+    for order in report.orders:
+        times = f", {order.count} of this kind" if order.count > 1 else ""
+        where = f"{order.output}[{', '.join(map(str, order.index))}]" + (f" at {order.shapes}" if order.shapes else "")
+        yield f"{where}{times}: {order.what}"
+        for letter, name, place in (("A", order.a, order.place_a), ("B", order.b, order.place_b)):
+            if name:
+                yield f"  {letter}  {name}" + (f"  at {place}" if place is not None else "")
 
 
 def _divergence(report: Report) -> Iterator[str]:
