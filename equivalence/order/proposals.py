@@ -103,9 +103,16 @@ def _by_bits(view: View) -> Iterator[ByBits]:
         bits = tuple(b for b in range(of) if mask >> (1 << b) & 1)
         ends = (tuple(range(len(bits))), tuple(range(of - len(bits), of)))
         if bits and len(bits) < of and bits not in ends:
-            proposal = ByBits(_ONE, _ONE, bits=bits, of=of)
-            if mask == _mask(proposal.groups(view.size)[0]):
-                yield proposal
+            if mask == _mask([i for i in _sums(bits) if i < view.size]):
+                yield ByBits(_ONE, _ONE, bits=bits, of=of)
+
+
+def _sums(bits: Sequence[int]) -> list[int]:
+    """The numbers that have only some of these bits."""
+    found = [0]
+    for bit in bits:
+        found += [number + (1 << bit) for number in found]
+    return found
 
 
 def halvings(view: View, halving: Pairwise) -> Iterator[tuple[Pairwise, list[int]]]:
@@ -118,13 +125,26 @@ def halvings(view: View, halving: Pairwise) -> Iterator[tuple[Pairwise, list[int
     except Mismatch:
         return
     for leaf in sizes:
-        proposal = replace(halving, leaf=leaf, inner=_ONE)
-        try:
-            leaves = list(proposal.leaves(view.size)) if 2 * leaf < view.size - 1 else []
-        except Mismatch:
-            continue
-        if leaves and (1 << leaves[0]) - 1 in view.at:
-            yield proposal, leaves
+        if 2 * leaf < view.size - 1:
+            proposal = replace(halving, leaf=leaf, inner=_ONE)
+            leaves = _leaves(view, proposal)
+            if leaves:
+                yield proposal, leaves
+
+
+def _leaves(view: View, halving: Pairwise) -> list[int]:
+    """The sizes of the leaves, none where one of them is no node."""
+    found: list[int] = []
+    start = 0
+    try:
+        for size in halving.leaves(view.size):
+            if (1 << (start + size)) - (1 << start) not in view.at:
+                return []
+            found.append(size)
+            start += size
+    except Mismatch:
+        return []
+    return found
 
 
 def _sizes(halving: Pairwise, size: int) -> list[int]:
