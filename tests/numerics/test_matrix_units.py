@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from fractions import Fraction
 from math import inf, isinf, isnan, nan
+from pathlib import Path
 
 import ml_dtypes
 import numpy as np
@@ -119,13 +121,21 @@ def test_two_thirds_of_short_dots_differ_from_a_sequential_chain(name: str) -> N
     assert 0.58 < (found != chain).mean() < 0.72
 
 
-def test_a_sixth_of_a_bf16_product_differs_between_ampere_and_hopper() -> None:
+def stated_shares() -> list[tuple[str, ...]]:
+    """The rows of the table of docs/matrix-units.md."""
+    text = (Path(__file__).parents[2] / "docs" / "matrix-units.md").read_text()
+    return re.findall(r"^\| (\w+) \| (\w+) \| (\w+) \| (\d+) % \|$", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize(("one", "other", "dtype", "percent"), stated_shares())
+def test_how_many_elements_of_a_product_differ(one: str, other: str, dtype: str, percent: str) -> None:
     rng = np.random.default_rng(11)
     shares = []
     for _ in range(4):
-        a, b = (rng.standard_normal((64, 64)).astype(ml_dtypes.bfloat16) for _ in "ab")
-        shares.append((product(a, b, "Ampere") != product(a, b, "Hopper")).mean())
-    assert 0.12 < np.mean(shares) < 0.20
+        a, b = (cast_float(rng.standard_normal((64, 64)), "f64", dtype) for _ in "ab")
+        shares.append((product(a, b, one, dtype) != product(a, b, other, dtype)).mean())
+    assert abs(100 * np.mean(shares) - int(percent)) < 4 * (percent != "0") + 0.01
+    assert len(stated_shares()) == 7
 
 
 def product(a: np.ndarray, b: np.ndarray, name: str, dtype: str = "bf16") -> np.ndarray:
