@@ -243,6 +243,47 @@ def test_legal_orders_and_the_worst_one_fill_in_what_is_open(size: int, seed: in
         assert filled.depth() <= worst(tree).depth() <= tree.depth()
 
 
+def all_fillings(tree: OrderTree) -> set[str]:
+    """The digests of every order that a tree admits, one open step after the other."""
+    found: set[str] = set()
+    waiting = [(0, list(range(tree.size)), Grower(tree.size))]
+    while waiting:
+        done, ids, grower = waiting.pop()
+        if done == len(tree.steps):
+            found.add(digest(grower.tree()))
+            continue
+        step = tree.steps[done]
+        children = [ids[c] for c in step.children]
+        ways = trees.all_binary(tuple(range(len(children)))) if step.how == "open" else [None]
+        for pairs in ways:
+            more = Grower(tree.size)
+            more.steps = list(grower.steps)
+            if pairs is None:
+                result = more.step(step.how, children, step.dtype)
+            else:
+                result = more.pairs(pairs, children, step.dtype)
+            waiting.append((done + 1, [*ids, result], more))
+    return found
+
+
+def test_relations_are_those_of_the_sets_of_orders() -> None:
+    """By enumeration: A refines B if and only if every order that A admits is one that B admits."""
+    rng = np.random.default_rng(0)
+    pool = [trees.random_tree(4, rng, k % 3 > 0) for k in range(24)]
+    pool += [opened(tree, rng) for tree in pool]
+    pool = [tree for tree in pool if all(step.how != "fused" for step in tree.steps)]
+    fillings = [all_fillings(tree) for tree in pool]
+    seen: set[str] = set()
+    for a, admits_a in zip(pool, fillings, strict=True):
+        for b, admits_b in zip(pool, fillings, strict=True):
+            subset, superset = admits_a <= admits_b, admits_a >= admits_b
+            expected = {(1, 1): "same", (1, 0): "a refines b", (0, 1): "b refines a", (0, 0): "different"}
+            kind = relate(a, b).kind
+            assert kind == expected[subset, superset]
+            seen.add(kind)
+    assert len(seen) == 4
+
+
 def test_legal_orders_differ_from_draw_to_draw() -> None:
     rng = np.random.default_rng(3)
     assert len({digest(legal_orders(trees.flat(6), rng)) for _ in range(50)}) > 25

@@ -44,6 +44,12 @@ class Grower:
             ids = merged
         return ids[0]
 
+    def pairs(self, node: Any, ids: Sequence[int], dtype: str = "") -> int:
+        """Additions as nested pairs of places in ``ids``."""
+        if isinstance(node, int):
+            return ids[node]
+        return self.step("add", [self.pairs(half, ids, dtype) for half in node], dtype)
+
     def tree(self, what: str = "") -> OrderTree:
         return OrderTree(tuple(f"x[{i}]" for i in range(self.size)), tuple(self.steps), self.products, what)
 
@@ -169,9 +175,5 @@ def all_binary(numbers: tuple[int, ...]) -> Iterator[Any]:
 
 def from_pairs(size: int, pairs: Any) -> OrderTree:
     grower = Grower(size)
-
-    def add(node: Any) -> int:
-        return node if isinstance(node, int) else grower.step("add", (add(node[0]), add(node[1])))
-
-    add(pairs)
+    grower.pairs(pairs, range(size))
     return grower.tree()
