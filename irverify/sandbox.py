@@ -73,15 +73,17 @@ def _signal_in_words(number: int) -> str:
     return f"it crashed with {name}"
 
 
-def start(name: str, job: dict[str, Any], directory: Path, timeout: float, memory: int) -> Child:
-    """Starts ``python -m irverify.worker`` on a job; the limits are set inside the child before anything else runs."""
+def start(
+    name: str, job: dict[str, Any], directory: Path, timeout: float, memory: int, module: str = "irverify.worker"
+) -> Child:
+    """Starts ``python -m module`` on a job; the limits are set inside the child before anything else runs."""
     job_file = directory / f"{name}.job.json"
     limits = {"memory": memory, "cpu_seconds": int(timeout * 4) + 10, "parent": os.getpid()}
     job_file.write_text(json.dumps(job | limits))
     log = (directory / f"{name}.log").open("wb")
     with log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "irverify.worker", str(job_file)],
+            [sys.executable, "-m", module, str(job_file)],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -17,43 +17,44 @@ from lowering.errors import Span, Unsupported, UsageError
 
 Run = Callable[..., float]
 ALIGNMENT = 64  # bytes: vectorised loops may begin differently elsewhere, so every call gets arrays that begin alike
+_USUAL = ("f32", "f64")
 REPEATS = 8  # calls with one input that tell a box which does not repeat itself
 
 
 @dataclass(frozen=True, slots=True)
 class Formats:
-    """Of the values, of the additions, and of what comes out; ``factors`` is 2 for a dot product."""
+    """Of the values and of what comes out; ``factors`` is 2 for a dot product.
+
+    Additions are taken to have at least the precision of the values, and the range of products of ``spread`` values.
+    """
 
     dtype: str
-    accumulator: str
     result: str
     factors: int = 1
+    spread: int = 1
 
     @property
     def value(self) -> Format:
         return format_of(self.dtype)
 
     @property
-    def sum(self) -> Format:
-        return format_of(self.accumulator)
-
-    @property
-    def out(self) -> Format:
-        return format_of(self.result)
-
-    @property
     def counted_bits(self) -> int:
         """Sums of up to 2^this units come out exactly, in any order."""
-        return min(self.sum.p, self.out.p)
+        return min(self.value.p, format_of(self.result).p)
 
     def largest(self) -> int:
-        """Exponent of the largest power of two that a term can be."""
-        return min(self.factors * self.value.emax, self.sum.emax)
+        """Exponent of the largest power of two that a term, and the result, can be."""
+        return min(self.spread * self.value.emax, format_of(self.result).emax)
 
     def smallest(self, subnormal: bool) -> int:
         """Exponent of the smallest power of two that a term, and the result, can be."""
-        parts = [(self.value, self.factors), (self.sum, 1), (self.out, 1)]
+        parts = [(self.value, self.spread), (format_of(self.result), 1)]
         return max(times * (fmt.emin - (fmt.fraction_bits if subnormal else 0)) for fmt, times in parts)
+
+    def adders(self) -> list[str]:
+        """Formats that additions may have, narrowest first."""
+        names = dict.fromkeys((self.dtype, self.result, *_USUAL))
+        return sorted((n for n in names if format_of(n).p >= self.value.p), key=lambda n: format_of(n).p)
 
 
 def aligned(size: int, dtype: str) -> np.ndarray:
@@ -78,7 +79,7 @@ class Box:
         """The result for what is in the arrays."""
         self.runs += 1
         if self.runs > self.limit:
-            self.refuse(f"an accumulation that takes more than {self.limit} calls to probe", "probe fewer terms")
+            raise self.refusal(f"an accumulation that takes more than {self.limit} calls to probe", "probe fewer terms")
         return float(self.run(*self.arrays))
 
     def clear(self) -> None:
@@ -108,30 +109,35 @@ class Box:
             array[:] = sample
 
     def repeats(self) -> bool:
-        """Whether the box gives the same bits when it is asked again."""
-        return len({np.float64(self.call()).tobytes() for _ in range(REPEATS)}) == 1
+        """Whether the box gives the same bits when it is asked again: for what is in the arrays, and random values."""
+        drawn = samples(self.size, REPEATS, self.dtype, len(self.arrays), np.random.default_rng(0))
+        self.limit += REPEATS * (REPEATS + 1)
+        for k in range(REPEATS + 1):
+            if len({np.float64(self.call()).tobytes() for _ in range(REPEATS)}) > 1:
+                return False
+            self.load([values[:, min(k, REPEATS - 1)] for values in drawn])
+        return True
 
-    # -- refusals ------------------------------------------------------------------------------------------------
+    # -- refusals, to be raised ------------------------------------------------------------------------------------
 
-    def refuse(self, construct: str, hint: str = "") -> NoReturn:
-        raise Unsupported(construct, Span(self.name), hint)
+    def refusal(self, construct: str, hint: str = "") -> Unsupported:
+        return Unsupported(construct, Span(self.name), hint)
 
-    def contradicts(self, what: str) -> NoReturn:
-        """Refuses a box whose answers fit no tree: the present input tells whether it repeats itself."""
-        self.limit += REPEATS
+    def contradiction(self, what: str) -> Unsupported:
+        """Of a box whose answers fit no tree, or of one that does not even repeat them."""
         if not self.repeats():
-            self.refuse(
+            return self.refusal(
                 "an accumulation whose order changes from call to call",
                 "the same input gave different results; fix what varies (atomics, threads, autotuning) and probe again",
             )
-        self.refuse(
+        return self.refusal(
             f"an accumulation that follows no one tree: {what}",
             "its order may depend on the data, or it may keep earlier results, carry errors along or add integers",
         )
 
-    def is_exact(self) -> NoReturn:
-        """Refuses a box in which nothing is lost beside a large value."""
-        self.refuse(
+    def exactness(self) -> Unsupported:
+        """Of a box in which nothing is lost beside a large value."""
+        return self.refusal(
             "an exact or compensated accumulation",
             "small terms survive beside large ones in any order, as in math.fsum: its result has no order to reveal",
         )

@@ -1,6 +1,6 @@
 """Masks: M and -M at two terms, units at others; the units that survive say which terms meet M before -M does.
 
-Takes a Box; gives its formats, and for a term the size of the smallest subtree that holds it and each other term.
+Takes a Box; gives for a term the size of the smallest subtree that holds it and each other term.
 Must not know how a tree is put together (probe.py).
 
 M is so large that every sum of the units in use vanishes beside it, and sums of units are exact; so whatever is added
@@ -10,7 +10,6 @@ below the place where M and -M meet is lost, and the result counts the units els
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import permutations
 
 import numpy as np
 
@@ -19,95 +18,68 @@ from equivalence.numerics.formats import format_of
 from .box import Box, Formats
 
 REACH = 120  # exponents beyond +-REACH are not needed, and would come close to the ends of f32
-MARGIN = 2  # bits between the largest sum of units and half the last place of M (below M, places are half as wide)
-CLEARLY = 6  # bits beyond its precision at which a format must lose a unit; adders may keep two or three more
-_ACCUMULATORS = ("f32", "f64")
+MARGIN = 6  # bits between the last place of M and the largest sum of units: adders may keep two or three more
+_WIDEST = ("f64", "f32")  # accumulators beside whose masks units are to vanish
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
     """Exponents of the mask and the unit, and how many units may be in use at once."""
 
+    formats: Formats
     mask: int
     unit: int
     most: int
 
 
-def choose_scale(formats: Formats, size: int, subnormal: bool) -> Scale:
-    """The largest mask, and the smallest normal unit, or with ``subnormal`` one as small as ``size`` units need."""
-    mask = min(formats.largest(), REACH)
-    room = mask - formats.sum.p - MARGIN
-    unit = max(formats.smallest(subnormal=False), -REACH)
-    if subnormal:
-        wanted = min((size - 1).bit_length(), formats.counted_bits)
-        unit = min(unit, max(formats.smallest(subnormal=True), room - wanted))
-    return Scale(mask, unit, 2 ** max(min(formats.counted_bits, room - unit), 0))
+def scales(formats: Formats, size: int) -> list[Scale]:
+    """Scales to try: those that take all units at once first, and normal units before subnormal ones, which some
+    machines flush; the widest accumulator first, for additions need not all have one format."""
+    wanted = min(size, 2**formats.counted_bits)
+    found = [
+        _scale(replace(formats, spread=spread), accumulator, subnormal)
+        for spread in dict.fromkeys((formats.factors, 1))
+        for accumulator in _WIDEST
+        for subnormal in (False, True)
+    ]
+    return sorted((scale for scale in found if scale.most), key=lambda scale: -min(scale.most, wanted))
 
 
-def find_formats(box: Box, accumulator: str | None, result: str) -> Formats:
-    """The given accumulator, or the narrowest of the usual ones in which a unit is lost beside a large value."""
-    formats = Formats(box.dtype, accumulator or result, result, len(box.arrays))
-    if accumulator is not None or box.size < 3:
-        return formats
-    rng = np.random.default_rng(box.size)
-    triples = [(0, 1, 2), (0, box.size // 2, box.size - 1)]
-    triples += [tuple(int(i) for i in rng.choice(box.size, 3, replace=False)) for _ in range(3)]
-    found = {_narrowest(box, formats, triple) for triple in triples}
-    if None in found:
-        box.is_exact()
-    if len(found) > 1:
-        box.refuse(f"an accumulation in several formats ({', '.join(sorted(map(str, found)))})")
-    return replace(formats, accumulator=str(found.pop()))
-
-
-def _narrowest(box: Box, formats: Formats, triple: tuple[int, ...]) -> str | None:
-    names = dict.fromkeys((formats.dtype, formats.result, *_ACCUMULATORS))
-    for name in sorted(names, key=lambda name: format_of(name).p):
-        if format_of(name).p >= formats.value.p and _loses(box, replace(formats, accumulator=name), triple):
-            return name
-    return None
-
-
-def _loses(box: Box, formats: Formats, triple: tuple[int, ...]) -> bool:
-    """Whether a unit vanishes in one of the ways to lay M, a unit and -M on three terms: two of them meet first."""
-    mask = min(formats.largest(), REACH)
-    unit = mask - formats.sum.p - CLEARLY
-    if unit < formats.smallest(subnormal=True):
-        return False
-    for first, second, third in permutations(triple):
-        if first < third:  # exchanging M and -M tells nothing new
-            box.clear()
-            box.put(first, box.power(mask))
-            box.put(second, box.power(unit))
-            box.put(third, box.power(mask, negative=True))
-            if box.call() == 0.0:
-                return True
-    return False
+def _scale(formats: Formats, accumulator: str, subnormal: bool) -> Scale:
+    """The largest mask and the smallest unit."""
+    mask, unit = min(formats.largest(), REACH), max(formats.smallest(subnormal), -REACH)
+    bits = min(formats.counted_bits, mask - format_of(accumulator).p - MARGIN - unit)
+    return Scale(formats, mask, unit, 2**bits if bits >= 0 else 0)
 
 
 class Masks:
     """Asks a box for the sizes of subtrees."""
 
     def __init__(self, box: Box, formats: Formats) -> None:
-        self.box, self.formats = box, formats
+        self.box = box
         self.zero = box.number(0.0)
-        self._use(choose_scale(formats, box.size, subnormal=True))
-        if not self._sums_units():  # subnormals may be flushed
-            self._use(choose_scale(formats, box.size, subnormal=False))
-            if self.scale.most < 1 or not self._sums_units():
-                self._is_no_sum()
-        if self.scale.most < 2:
-            box.refuse(f"{formats.dtype} terms accumulated in {formats.accumulator}", "its masks do not fit the format")
+        tried = scales(formats, box.size)
+        for scale in tried:
+            self._use(scale)
+            if self._sums_units():
+                return
+        if not tried:
+            pair = f"{formats.dtype} values that gives {formats.result}"
+            raise box.refusal(f"a sum of {pair}", "no mask fits these formats")
+        got = box.call() * 2.0**-self.scale.unit
+        raise box.contradiction(f"equal terms come out as {got:g} times one of them, which is not their number")
 
     def _use(self, scale: Scale) -> None:
-        self.scale = scale
+        self.scale, self.formats = scale, scale.formats
         self.unit, self.mask = self.box.power(scale.unit), self.box.power(scale.mask)
         self.minus = self.box.power(scale.mask, negative=True)
 
     def _sums_units(self) -> bool:
-        """Whether the units alone come out as their number, and none as nothing."""
+        """Whether a mask comes out as it is, none as nothing, and units as their number."""
         self.box.clear()
-        if self.box.call() != 0.0:
+        empty = self.box.call()
+        self.box.put(0, self.mask)
+        if empty != 0.0 or self.box.call() != 2.0**self.scale.mask:
             return False
         for start in range(0, self.box.size, self.scale.most):
             units = range(self.box.size)[start : start + self.scale.most]
@@ -116,10 +88,6 @@ class Masks:
             if self.box.call() != len(units) * 2.0**self.scale.unit:
                 return False
         return True
-
-    def _is_no_sum(self) -> None:
-        got = self.box.call() * 2.0**-self.scale.unit
-        self.box.contradicts(f"equal terms come out as {got:g} times one, which is not their number")
 
     def sizes(self, pivot: int, others: np.ndarray, group: np.ndarray, anchor: int | None) -> np.ndarray:
         """For each of ``others`` the number of terms of ``group`` (which holds it and ``pivot``) in the smallest
@@ -144,7 +112,7 @@ class Masks:
             box.put(other, self.minus)
             survivors, most = box.call() * scale, placed - bool(is_unit[other])
             if not (0 <= survivors <= most and survivors == int(survivors)):
-                box.contradicts(f"of {most} units beside masks at {pivot} and {other}, {survivors:g} survive")
+                raise box.contradiction(f"of {most} units beside masks at {pivot} and {other}, {survivors:g} survive")
             lost[k] = most - int(survivors)
             box.put(other, self.unit if is_unit[other] else self.zero)
         return lost
