@@ -79,7 +79,8 @@ def run_tolerance(options: CompareOptions, check: str | None, draws: int, mutant
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy
     from irverify.progress import progress
     from irverify.report.text import console_for
-    from irverify.report.tolerance import print_tolerances, tolerances_to_json
+    from irverify.report.tolerance import print_tolerances
+    from irverify.report.tolerance_json import tolerances_to_json
     from irverify.tolerance import Question, parse_check, tolerance
 
     _check_target(json_file, "--json")
