@@ -79,7 +79,7 @@ class Recogniser:
                     best = cost, found
             if best is not None and best[0] <= (0, 3):
                 break
-        for found in self._halved(view):
+        for found in self._halved(view, best is None):
             cost = cost_of(found)
             if (best is None or cost < best[0]) and view.gives(found):
                 best = cost, found
@@ -115,14 +115,16 @@ class Recogniser:
         places = {note.where for note in notes if note is not None}
         return None not in notes and len(places) == len(nodes)
 
-    def _halved(self, view: View) -> Iterator[Pattern]:
-        """Halving down to groups that have a pattern of their own."""
+    def _halved(self, view: View, three: bool) -> Iterator[Pattern]:
+        """Halving down to groups that have a pattern of their own; ``three``: (a + b) + c counts too."""
         base, hops = view.peeled(view.root)
         if view.node(base)[0] != "add":
             return
         power = view.size & (view.size - 1) == 0
         for split in SPLITS[:1] if power else SPLITS:
             for halving, sizes in halvings(view, Pairwise(view.node(base)[1], split)):
+                if len(sizes) == 3 and not three:  # better read as one after another
+                    continue
                 ends = [(0, sizes[0]), (view.size - sizes[-1], view.size)]
                 for start, end in ends:
                     mask = (1 << end) - (1 << start)
