@@ -155,17 +155,34 @@ def tolerance(a: str, b: str, check: str | None, draws: int, mutants: int, json_
 @click.option("--entry", metavar="NAME", help="The function or class to look at (default: found by its name).")
 @click.option("--output", default="0", show_default=True, metavar="N|NAME", help="Which output.")
 @click.option("--index", metavar="I,J", help="Which of its elements (default: the last one).")
+@click.option("--probe", is_flag=True,
+              help="Measure instead: call the real function (or numpy.sum, torch.matmul, ...) on chosen values, on "
+                   "--target cpu or cuda.")  # fmt: skip
+@click.option("--terms", type=int, default=64, show_default=True, metavar="N", help="With --probe: how many terms.")
+@click.option("--dtype", default="f32", show_default=True, metavar="DTYPE", help="With --probe: the terms' format.")
 @click.option("--svg", metavar="FILE", help="Draw the outermost accumulation.")
 @click.option(
     "--json", "json_file", metavar="FILE|-", help="Write the orders as JSON; - prints them instead of the text."
 )
 @_capture_options
-def order_(a: str, entry: str | None, output: str, index: str | None, svg: str | None, json_file: str | None,
-           debug: bool, **given: Any) -> None:  # fmt: skip
-    """Show how each reduction of one output element is added up: the order, who leaves it open, where it is rounded."""
-    from irverify.commands import run_order
+def order_(a: str, entry: str | None, output: str, index: str | None, probe: bool, terms: int, dtype: str,
+           svg: str | None, json_file: str | None, debug: bool, **given: Any) -> None:  # fmt: skip
+    """Show how each reduction of one output element is added up: the order, who leaves it open, where it is rounded.
 
-    _guarded(lambda: run_order(_options(a, a, debug, given), entry, output, index, svg, json_file), debug, json_file)
+    \b
+    irverify order softmax.py --input 'f32[37,130]' --index 3,5
+    irverify order --probe torch.sum --terms 1000
+    irverify order --probe a.py:row_dot --terms 64 --dtype bf16
+    """
+    from irverify.commands import run_order, run_probe
+
+    def action() -> int:
+        if not probe:
+            return run_order(_options(a, a, debug, given), entry, output, index, svg, json_file)
+        target = given.pop("target") or "cpu"
+        return run_probe(_options(a, a, debug, given), entry, (terms, dtype, target), svg, json_file)
+
+    _guarded(action, debug, json_file)
 
 
 @main.command(epilog=_EXITS)

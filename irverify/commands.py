@@ -9,6 +9,7 @@ import os
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -98,17 +99,39 @@ def run_order(
     options: CompareOptions, entry: str | None, output: str, index: str | None, svg: str | None, json_file: str | None
 ) -> int:
     """Text on standard output, or the JSON document there or in a file; the picture in a file of its own."""
-    import json
-
     from irverify.order import drawn, order
 
     _check_target(json_file, "--json")
     _check_target(svg, "--svg")
     found = order(options, entry, output, index)
+    picture = drawn(found) if svg is not None else ""
+    return _give_order(found, picture, svg, json_file)
+
+
+def run_probe(
+    options: CompareOptions, entry: str | None, what: tuple[int, str, str], svg: str | None, json_file: str | None
+) -> int:
+    """The same for an order that was measured; ``what``: number of terms, dtype, target."""
+    from dataclasses import replace
+
+    from equivalence.order.render import svg as drawing
+    from irverify.order_probe import reveal
+
+    _check_target(json_file, "--json")
+    _check_target(svg, "--svg")
+    if entry is not None:
+        options = replace(options, a=f"{options.a}:{entry}")
+    found = reveal(options, *what)
+    return _give_order(found, drawing(found.probed.tree) if svg is not None else "", svg, json_file)
+
+
+def _give_order(found: Any, picture: str, svg: str | None, json_file: str | None) -> int:
+    import json
+
     if json_file is not None:
         write_text(json.dumps(found.data(), indent=2) + "\n", json_file)
     if svg is not None:
-        write_text(drawn(found), svg)
+        write_text(picture, svg)
     if json_file != "-" and svg != "-":
         for line in found.lines():
             click.echo(line)
