@@ -242,8 +242,10 @@ def missing_inputs(a: Side, b: Side) -> UsageError:
     names = [part.split(":")[0].split("=")[0].strip() for part in a.signature.partition("(")[2][:-1].split(",")]
     names = [name for name in names if name and name not in ("*", "/", "...")]
     example = " ".join(f"--input '{name}=f32[37,130]'" for name in names) or "--input 'f32[37,130]'"
+    sides = {f"    {side.path.name}: {side.signature}": side for side in (a, b)}
+    lacking = f"neither {a.path.name} nor {b.path.name} defines" if a is not b else f"{a.path.name} does not define"
     return UsageError(
-        f"nothing says which inputs to compare on: neither {a.path.name} nor {b.path.name} defines get_inputs().\n"
-        f"    {a.path.name}: {a.signature}\n    {b.path.name}: {b.signature}\n"
-        f"Write one --input per argument, for example:\n    {example}"
+        f"nothing says which inputs to use: {lacking} get_inputs().\n"
+        + "\n".join(sides)
+        + f"\nWrite one --input per argument, for example:\n    {example}"
     )
