@@ -75,7 +75,8 @@ def _nulls(work: Work, bench: Bench) -> Iterator[Trial]:
             for name, candidate in nulls(one.value, work.drawn[number][1], previous):
                 tallies.setdefault(name, Tally.of(bench)).add(position, one, candidate)
         for name, tally in tallies.items():
-            yield tally.trial("null", name, f"as {own.name}" if many else "", lambda: True)
+            same = tally.distance.identical
+            yield tally.trial("null", name, f"as {own.name}" if many else "", lambda same=same: same)
 
 
 def _mutants(work: Work, bench: Bench, report: TolerancesReport) -> Iterator[Trial]:

@@ -14,12 +14,11 @@ from equivalence.evaluator import Freedoms, Lanes, Limits, Machine, Outcome
 from equivalence.interpretations.depends import Depends
 from equivalence.interpretations.error import Error
 from equivalence.judge import inputs
-from equivalence.judge.compare import poisoned
 from equivalence.judge.planes import plane, value
 from equivalence.numerics.formats import ulp
 from equivalence.tolerance.derive import Points
 from equivalence.tolerance.result import OutputTolerance
-from lowering.errors import UsageError
+from lowering.errors import Unsupported, UsageError
 from lowering.ir.program import Program
 from lowering.ir.types import DType
 
@@ -31,7 +30,7 @@ KINDS = {"worst": "bound", "expected": "expected"}
 @dataclass(frozen=True, slots=True)
 class Reference:
     """One output on one draw.  ``errors``: by tolerance, the distance that two permitted implementations may have;
-    ``known``: elements for which that is finite; ``counts``: those that no undefined value reaches."""
+    ``known``: elements for which that is finite; ``counts``: those that do not follow undefined values."""
 
     name: str
     dtype: DType
@@ -56,35 +55,39 @@ def evaluate(program: Program, arrays: dict[str, Array], deadline: float) -> Out
     return Machine(program, [Depends(marks=False), Error()], Freedoms(), limits).run(arrays)
 
 
-def references(a: Outcome, b: Outcome | None) -> list[Reference]:
-    """Of A's outputs; with B both sides' roundings may meet."""
+def references(a: Outcome, b: Outcome | None, undefined: Sequence[Sequence[Array]]) -> list[Reference]:
+    """Of A's outputs; with B both sides' roundings may meet.  ``undefined``: elements of A's outputs, and of B's."""
     others: Sequence[Lanes | None] = list(b.outputs.values()) if b is not None else [None] * len(a.outputs)
     if len(others) != len(a.outputs):
         raise UsageError(f"A gives {len(a.outputs)} outputs, B gives {len(others)}: no tolerance compares them")
-    return [_reference(name, lanes, other) for (name, lanes), other in zip(a.outputs.items(), others, strict=True)]
+    found = []
+    for position, ((name, lanes), other) in enumerate(zip(a.outputs.items(), others, strict=True)):
+        masks = [side[position] for side in undefined]
+        if masks[0].size and masks[0].all():
+            hint = "a read without a mask, or memory that nothing wrote; `irverify compare` shows where"
+            raise Unsupported(f"a tolerance for {name}, every element of which follows undefined values", hint=hint)
+        found.append(_reference(name, lanes, other, masks))
+    return found
 
 
-def _reference(name: str, a: Lanes, b: Lanes | None) -> Reference:
-    if b is not None and (a.dtype is not b.dtype or a.shape != b.shape):
-        kinds = [f"{x.dtype.name}[{','.join(map(str, x.shape))}]" for x in (a, b)]
-        raise UsageError(f"{name}: A gives {kinds[0]}, B gives {kinds[1]}: no tolerance compares them")
+def _reference(name: str, a: Lanes, b: Lanes | None, undefined: Sequence[Array]) -> Reference:
     own = {kind: plane(a, plane_name) for kind, plane_name in KINDS.items()}
-    errors = {kind: 2 * own[kind] if b is None else own[kind] + np.maximum(own[kind], _of(b, a, kind)) for kind in own}
+    errors = {kind: 2 * error for kind, error in own.items()}
+    if b is not None:
+        _check_types(name, a, b)
+        for kind, error in own.items():  # where B alone is undefined, that is no matter of rounding
+            errors[kind] = error + np.maximum(error, np.where(undefined[1], 0.0, plane(b, KINDS[kind])))
     finite = np.isfinite(value(a).astype(np.float64)) if a.dtype.is_float else np.ones(a.shape, bool)
     bounded = np.isfinite(errors["worst"]) if a.dtype.is_float else errors["worst"] == 0
-    counts = ~poisoned(a)
+    counts = ~undefined[0]
     masks = np.asarray(counts & finite & bounded), np.asarray(counts)
     return Reference(name, a.dtype, value(a), errors, own, *masks)
 
 
-def _of(b: Lanes, a: Lanes, kind: str) -> Array:
-    """B's errors; none where its value is undefined and A's is not: that is no matter of rounding."""
-    return np.where(lost(a, b), 0.0, plane(b, KINDS[kind]))
-
-
-def lost(a: Lanes, b: Lanes) -> Array:
-    """Elements that an undefined value may have reached in B alone."""
-    return np.asarray(poisoned(b) & ~poisoned(a))
+def _check_types(name: str, a: Lanes, b: Lanes) -> None:
+    if a.dtype is not b.dtype or a.shape != b.shape:
+        kinds = [f"{x.dtype.name}[{','.join(map(str, x.shape))}]" for x in (a, b)]
+        raise UsageError(f"{name}: A gives {kinds[0]}, B gives {kinds[1]}: no tolerance compares them")
 
 
 def derive(found: Sequence[Sequence[Reference]], beside: bool) -> list[OutputTolerance]:
@@ -127,4 +130,4 @@ def _add(points: Points, one: Reference, kind: str, errors: Array) -> None:
     points.add(*(x.reshape(-1) for x in (size, errors, step, one.known)))
 
 
-__all__ = ["Draw", "Reference", "derive", "draws", "evaluate", "lost", "references"]
+__all__ = ["Draw", "Reference", "derive", "draws", "evaluate", "references"]

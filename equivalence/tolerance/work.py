@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from equivalence.evaluator import Outcome
+from equivalence.judge.compare import poisoned
 from equivalence.mutants.draw import Mutant
 from equivalence.tolerance import orders, references
 from equivalence.tolerance.battery import battery
@@ -66,22 +67,25 @@ def refer(work: Work) -> Iterator[str]:
         if here != reads:
             yield f"not counted: {label}, on which the host reads something else"
             continue
+        undefined = [_undefined(p, arrays, o, request.deadline) for p, o in ((request.a, a), (request.b, b)) if p and o]
         work.drawn.append((label, arrays))
-        work.found.append(references.references(a, b))
-        work.of_b.append([] if b is None else _b_values(work, arrays, a, b))
+        work.found.append(references.references(a, b, undefined))
+        work.of_b.append([] if b is None else _b_values(b, *undefined))
 
 
-def _b_values(work: Work, arrays: dict[str, Array], a: Outcome, b: Outcome) -> list[Array]:
+def _undefined(program: Program, arrays: dict[str, Array], outcome: Outcome, deadline: float) -> list[Array]:
+    """Per output the elements that follow what lies in memory that nothing wrote: another fill moves them."""
+    marked = [np.asarray(poisoned(lanes)) for lanes in outcome.outputs.values()]
+    if not any(mask.any() for mask in marked):
+        return marked
+    first, again = (orders.values(orders.run(program, arrays, None, deadline, fill)) for fill in (0.0, OTHER_FILL))
+    return [mask & (x != y) for mask, x, y in zip(marked, first, again, strict=True)]
+
+
+def _b_values(b: Outcome, of_a: list[Array], of_b: list[Array]) -> list[Array]:
     """B's outputs; NaN where they are what happens to lie in memory, and A's are not."""
-    found = orders.values(b)
-    undefined = [references.lost(x, y) for x, y in zip(a.outputs.values(), b.outputs.values(), strict=True)]
-    assert work.request.b is not None
-    if not any(mask.any() for mask in undefined):
-        return found
-    again = orders.values(orders.run(work.request.b, arrays, None, work.request.deadline, OTHER_FILL))
     results = []
-    for first, second, mask in zip(found, again, undefined, strict=True):
-        with_nan = np.issubdtype(first.dtype, np.inexact) or first.dtype.kind == "V"
-        moved = mask & (first != second)
-        results.append(np.where(moved, np.asarray(np.nan, first.dtype), first) if with_nan else first)
+    for x, here, there in zip(orders.values(b), of_b, of_a, strict=True):
+        floats = x.dtype.kind in "fV"
+        results.append(np.where(here & ~there, np.asarray(np.nan, x.dtype), x) if floats and here.any() else x)
     return results

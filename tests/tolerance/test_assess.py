@@ -12,7 +12,7 @@ from equivalence.mutants.planted import PLANTED
 from equivalence.tolerance import Request, TolerancesReport, assess
 from equivalence.tolerance.orders import orders, run, values
 from equivalence.tolerance.result import Status
-from lowering.errors import UsageError
+from lowering.errors import Unsupported, UsageError
 from lowering.ir.parser import parse_program
 from lowering.ir.printer import print_program
 from lowering.ir.program import Program
@@ -152,6 +152,29 @@ def test_unwritten_memory_in_b_counts_as_wrong(fill: float) -> None:
     report = assess(Request(whole, {"x": np.full(8, fill, np.float32)}, b=part, check=(1e-2, 1e-2), mutants=0))
     assert report.side is not None and report.side.status == "caught"
     assert report.side.outside == 0.25
+
+
+def test_nothing_is_said_of_what_is_undefined_throughout() -> None:
+    program = parse_program(
+        'program(%0: f32[8] "x") {} {\n  %1 = alloc {bytes=32} : ptr\n'
+        '  %2 = read %1 {to="f32", shape=[8], strides=[1]} : f32[8]\n'
+        '  %3 = add %0, %2 : f32[8]\n  return "out0" %3\n}\n'
+    )
+    with pytest.raises(Unsupported, match="every element of which follows undefined values"):
+        assess(Request(program, {"x": np.ones(8, np.float32)}, check=(1e-2, 1e-2)))
+
+
+def test_an_undefined_value_that_reaches_nothing_is_none() -> None:
+    """Times zero: the mark stays, the value does not move."""
+    program = parse_program(
+        'program(%0: f32[8] "x") {} {\n  %1 = alloc {bytes=32} : ptr\n'
+        '  %2 = read %1 {to="f32", shape=[8], strides=[1]} : f32[8]\n'
+        '  %3 = constant {to="f32", shape=[8], value=0.0} : f32[8]\n'
+        "  %4 = mul %2, %3 : f32[8]\n  %5 = add %0, %4 : f32[8]\n"
+        '  return "out0" %5\n}\n'
+    )
+    report = assess(Request(program, {"x": np.ones(8, np.float32)}, check=(1e-2, 1e-2), mutants=0))
+    assert report.verdict == "adequate" and statuses(report)["zeros"] == "caught"
 
 
 def test_types_that_differ_are_no_matter_of_tolerance() -> None:
