@@ -10,6 +10,7 @@ from typing import Any
 
 from equivalence.verdicts import Finding, Level, Report
 from irverify.exchange import Exchange
+from irverify.pairing import align_written
 from lowering.errors import IrverifyError
 from lowering.ir.parser import parse_program
 from lowering.ir.program import Program
@@ -49,12 +50,18 @@ def _of_side(exchange: Exchange, side: str, file: str, judged: Judged) -> Iterat
 def _same(first: str, other: str, inputs: dict[str, Any]) -> bool:
     from equivalence.judge.quick import same_terms
 
-    return first == other or same_terms(parse_program(first), parse_program(other), inputs, 0)
+    if first == other:
+        return True
+    a, b = parse_program(first), parse_program(other)
+    return align_written(a, b) and same_terms(a, b, inputs, 0)
 
 
 def _compared(file: str, number: int, first: str, other: str, inputs: dict[str, Any], judged: Judged) -> Finding | None:
+    a, b = parse_program(first), parse_program(other)
+    if not align_written(a, b):
+        return Finding(CODE, f"{file}: configuration {number} gives other results than the first", None, "error")
     try:
-        report = judged(parse_program(first), parse_program(other), inputs)
+        report = judged(a, b, inputs)
     except IrverifyError as error:
         return Finding(CODE, f"{file}: configuration {number} could not be compared with the first: {error}")
     level = report.verdict.level

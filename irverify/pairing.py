@@ -49,6 +49,20 @@ def pair_programs(
     return [*notes, *(_left_out(name, a, files) for name in written if name not in known)]
 
 
+def align_written(a: Program, b: Program) -> bool:
+    """Two captures of one function: arguments that only one of them writes to become outputs of both.
+
+    Whether they have the same outputs then, by name and type.
+    """
+    named = {name.removeprefix(WRITTEN) for name in [*_written(a), *_written(b)]}
+    names = [name for name in a.input_names if name in named and name in b.input_names]
+    for program in (a, b):
+        last = [(f"{WRITTEN}{name}", _value_of(program, f"{WRITTEN}{name}")) for name in names]
+        program.outputs = _returned(program) + last
+    types = [[(name, value.type) for name, value in program.outputs] for program in (a, b)]
+    return types[0] == types[1]
+
+
 def _widen(program: Program, results: Outputs, others: Outputs) -> list[str]:
     """Results of jax as the 64-bit integers of the other side: without x64 jax has none, whatever the code asks for."""
     widened = []

@@ -12,7 +12,7 @@ from irverify._capture import CaptureOptions, load_adapter
 from irverify.exchange import Exchange
 from irverify.failures import describe
 from irverify.options import CompareOptions
-from irverify.orchestrate import _briefly
+from irverify.orchestrate import _briefly, compare
 from irverify.values import ArrayValue
 
 SUBJECTS = Path(__file__).parents[1] / "capture" / "subjects" / "incoming_gradients.py"
@@ -77,6 +77,23 @@ def test_a_side_that_refuses(examined):
     (finding,), check = examined("plain", "strict")
     assert (finding.code, finding.severity) == ("specialised-layout", "note")
     assert "expanded or transposed: b.py does not run" in finding.message and check.passed is True
+
+
+@pytest.mark.parametrize("name", ["overwriting", "overwriting_a_copy"])
+def test_one_that_is_written_to_is_compared_with_itself(examined, name):
+    """Where it is contiguous, only: that the writing itself differs is for the comparison of the two sides."""
+    found, check = examined("plain", name)
+    assert found == [] and check.passed is True
+
+
+@pytest.mark.parametrize(("name", "level"), [("overwriting", "different"), ("overwriting_a_copy", "real")])
+def test_the_incoming_gradient_is_an_argument(name, level):
+    """Autograd may hand it to others as well, so to write to it is an effect."""
+    arguments = CompareOptions(a=f"{SUBJECTS}:plain", b=f"{SUBJECTS}:{name}", inputs=("f32[7,3]",), backward=True)
+    report = compare(arguments)
+    assert str(report.verdict.level) == level and report.exit_code == (level == "different")
+    written = [output for output in report.outputs if output.name == "written:cotangent:out0"]
+    assert [str(output.verdict.level) for output in written] == ["different"] * (name == "overwriting")
 
 
 def test_nothing_was_captured_so(tmp_path):
