@@ -52,7 +52,7 @@ def _settle(box: Box, formats: Formats, node: Node, seen: str) -> None:
         wide = _settle_products(box, formats, node, wide)
     node.dtype = wide
     if wide != seen:  # values of a wider format are added in it
-        node.children, node.how, node.dtype = [Node(node.children, node.how, wide, node.first)], "cast", seen
+        node.children, node.how, node.dtype = [Node(node.children, node.how, wide, first=node.first)], "cast", seen
 
 
 def _widest(*names: str) -> str:

@@ -144,8 +144,14 @@ class Box:
 
 
 def samples(size: int, trials: int, dtype: str, factors: int, rng: np.random.Generator) -> list[np.ndarray]:
-    """Random values, [size, trials] for each factor; over eight binades where the format has room for their sum."""
+    """Random values, [size, trials] for each factor: normal ones, over eight binades where the format has room for
+    their sum; in every second trial whole numbers of last places, whose sums often lie halfway between two values."""
+    fmt = format_of(dtype)
     drawn = rng.standard_normal((factors, size, trials))
-    if format_of(dtype).emax > 100:
+    if fmt.emax > 100:
         drawn *= np.exp2(rng.integers(-4, 4, drawn.shape))
+    tied = drawn[:, :, 1::2]
+    most = 2**fmt.p
+    tied[0] = rng.integers(1 - most, most, tied.shape[1:]) * 2.0 ** (1 - fmt.p)
+    tied[1:] = rng.choice([-1.0, 1.0], tied[1:].shape)
     return [cast(values, "f64", dtype) for values in drawn]

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 
 from .tree import How, Step
 
+_ORDERED: tuple[How, ...] = ("fma", "compensated")  # whose children have places of their own
+
 
 @dataclass(slots=True, eq=False)
 class Node:
@@ -17,6 +19,7 @@ class Node:
     children: list[Node | int]
     how: How | None = None
     dtype: str = ""
+    by: str = ""
     first: int = field(default=-1)  # the lowest term below, once ``in_order`` has seen the node
 
 
@@ -34,7 +37,7 @@ def in_order(root: Node | int) -> list[Node]:
     nodes.reverse()
     for node in nodes:
         node.first = min(first_of(child) for child in node.children)
-        if node.how != "fma":
+        if node.how not in _ORDERED:
             node.children.sort(key=first_of)
     return nodes
 
@@ -45,6 +48,6 @@ def steps_of(root: Node | int, size: int) -> tuple[Step, ...]:
     steps: list[Step] = []
     for node in in_order(root):
         children = tuple(numbers[id(child)] if isinstance(child, Node) else child for child in node.children)
-        steps.append(Step(node.how or "add", children, node.dtype))
+        steps.append(Step(node.how or "add", children, node.dtype, node.by))
         numbers[id(node)] = size + len(steps) - 1
     return tuple(steps)

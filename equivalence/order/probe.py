@@ -14,13 +14,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from equivalence.numerics.formats import format_of
+
 from .adders import rounded_sum, settle
 from .box import Box, Formats, Run, samples
+from .corrected import WAYS, Chain, chains_in, merge, restore
 from .grown import Node, steps_of
 from .masks import Masks
 from .tree import OrderTree, evaluate
 
-CHECKS = 32  # random inputs on which a revealed tree must give the box's results
+CHECKS = 64  # random inputs on which a revealed tree must give the box's results
 MOST_CHILDREN = 64  # of an adder; a box in which more terms meet at once sorts them, or looks at them otherwise
 CALLS = 80  # per term and binary digit of their number: several times what random pivots take
 MOSTLY = 0.8
@@ -92,11 +95,21 @@ def _reveal(box: Box, accumulator: str | None, result: str | None, seed: int) ->
     notes = settle(box, formats, root, accumulator, np.random.default_rng(seed))
     if isinstance(root, int) and (is_dot or formats.result != formats.dtype):
         root = Node([root], "cast", formats.result)
-    products = frozenset(range(box.size)) if is_dot else frozenset()
-    terms = tuple(f"[{i}]" for i in range(box.size))
-    tree = OrderTree(terms, steps_of(root, box.size), products, _words(box, is_dot, notes))
-    _check(tree, box, formats, seed)
-    return tree
+    words = _words(box, is_dot, notes)
+    chains = chains_in(box, formats, root)
+    if chains:
+        return _corrected(box, chains, root, words, seed)
+    tree = _tree(root, box, words)
+    if _holds(tree, box, seed):
+        return tree
+    if _gives_exact_sums(box, formats, seed):
+        raise box.exactness()
+    raise box.contradiction("the tree of its masked inputs does not give its results on random ones")
+
+
+def _tree(root: Node | int, box: Box, words: str) -> OrderTree:
+    products = frozenset(range(box.size)) if len(box.arrays) == 2 else frozenset()
+    return OrderTree(tuple(f"[{i}]" for i in range(box.size)), steps_of(root, box.size), products, words)
 
 
 def _words(box: Box, is_dot: bool, notes: str) -> str:
@@ -140,20 +153,34 @@ def _check_sizes(masks: Masks, pivot: int, sizes: np.ndarray, group: int, anchor
         raise masks.box.contradiction(f"the subtrees that hold term {pivot} have sizes that do not nest")
 
 
-def _check(tree: OrderTree, box: Box, formats: Formats, seed: int) -> None:
-    """Refuses a tree that does not give the box's results, where it says how every addition is rounded."""
+def _holds(tree: OrderTree, box: Box, seed: int) -> bool:
+    """Whether the tree gives the box's results, as far as it says how every addition is rounded.
+
+    How an adder of several terms cuts off and rounds is its own: there the tree claims the order, not the bits, and
+    must be as near as roundings of the terms' size allow.
+    """
     box.limit = box.runs + 2 * CHECKS
     found = _agreement(tree, box, CHECKS, seed)
     if found.first is None:
-        return
+        return True
+    fused = [format_of(step.dtype).p for step in tree.steps if step.how == "fused"]
+    if not fused:
+        return False
     box.load(list(found.first))
-    if any(step.how == "fused" for step in tree.steps) and box.repeats():
-        return  # how such an adder cuts off and rounds is its own: the tree claims the order, not the bits
-    if _gives_exact_sums(box, formats, seed):
-        raise box.exactness()
-    box.load(list(found.first))
-    wrong = CHECKS - found.agree
-    raise box.contradiction(f"the tree of its masked inputs gives other results on {wrong} of {CHECKS} random ones")
+    terms = sum(abs(float(np.prod(term))) for term in zip(*(array.astype(np.float64) for array in found.first)))
+    error = (tree.depth() + 1) * 2.0 ** (2 - min(fused)) * terms
+    return box.repeats() and abs(found.of_box - found.of_tree) <= error
+
+
+def _corrected(box: Box, chains: list[Chain], root: Node | int, words: str, seed: int) -> OrderTree:
+    """The tree with chains of Kahan's sum, the way that gives the box's results."""
+    for way in WAYS:
+        changed = merge(chains, way)
+        tree = _tree(root, box, words)
+        if _holds(tree, box, seed):
+            return tree
+        restore(changed)
+    raise box.exactness()
 
 
 def _agreement(tree: OrderTree, box: Box, trials: int, seed: int) -> Agreement:
@@ -176,7 +203,7 @@ def _agreement(tree: OrderTree, box: Box, trials: int, seed: int) -> Agreement:
 def _gives_exact_sums(box: Box, formats: Formats, seed: int) -> bool:
     """Whether the box nearly always gives the exact sum rounded once, as no order of rounded additions does."""
     drawn = samples(box.size, CHECKS, box.dtype, len(box.arrays), np.random.default_rng(seed))
-    hits = 0
+    box.limit, hits = box.runs + CHECKS, 0
     for k in range(CHECKS):
         box.load([values[:, k] for values in drawn])
         hits += box.call() == rounded_sum(box, formats.result)

@@ -140,22 +140,24 @@ def _step(step: Step, results: list[np.ndarray], values: Values) -> np.ndarray:
 
 
 def _compensated(step: Step, parts: list[np.ndarray]) -> np.ndarray:
-    """Kahan's sum corrects the next term; the others add up the errors apart, which are exact, however computed."""
+    """Kahan's sum corrects the next term, and in one variant the sum by the last error; the others add up the errors
+    apart, which are exact, however computed."""
+    carried = step.by.startswith("Kahan")
 
     def add(a: np.ndarray, b: np.ndarray) -> np.ndarray:
         return arith.add(a, b, step.dtype)
 
     total, lost = parts[0], np.zeros_like(parts[0])
     for part in parts[1:]:
-        term = add(part, -lost) if step.by == "Kahan" else part
+        term = add(part, -lost) if carried else part
         new = add(total, term)
-        if step.by == "Kahan":
+        if carried:
             lost = add(add(new, -total), -term)
         else:
             virtual = add(new, -total)
             lost = add(lost, add(add(total, -add(new, -virtual)), add(term, -virtual)))
         total = new
-    return total if step.by == "Kahan" else add(total, lost)
+    return total if step.by == "Kahan" else add(total, -lost if carried else lost)
 
 
 def _exact(number: int, results: list[np.ndarray], values: Values) -> np.ndarray:

@@ -151,14 +151,20 @@ def multiplying(shape: Shape, fused: Sequence[int], dtype: str = "f32") -> Calla
 # -- boxes without one order -------------------------------------------------------------------------------------
 
 
-def kahan(values: np.ndarray) -> float:
-    total = lost = np.float32(0)
-    for value in values:
-        term = np.float32(value - lost)
-        after = np.float32(total + term)
-        lost = np.float32(np.float32(after - total) - term)
-        total = after
-    return float(total)
+def kahan(terms: Sequence[int], last: bool = False) -> Callable[[np.ndarray], float]:
+    """Kahan's sum; with ``last`` the error of its last addition is subtracted too."""
+
+    def run(values: np.ndarray) -> float:
+        total = lost = np.float32(0)
+        with np.errstate(all="ignore"):
+            for i in terms:
+                term = np.float32(values[i] - lost)
+                after = np.float32(total + term)
+                lost = np.float32(np.float32(after - total) - term)
+                total = after
+        return float(total - lost if last else total)
+
+    return run
 
 
 def neumaier(values: np.ndarray) -> float:

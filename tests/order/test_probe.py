@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from equivalence.order.box import Box, Formats
+from equivalence.order.corrected import LAST
 from equivalence.order.masks import scales
 from equivalence.order.probe import reveal, reveal_dot, verify
 from equivalence.order.tree import OrderTree, Step
@@ -210,11 +211,51 @@ def test_how_an_adder_rounds_is_said() -> None:
     assert "round" not in reveal(adding(chain(range(5))), 5).what
 
 
+def test_factors_rounded_before_an_adder_of_many_are_seen() -> None:
+    def coarse(array: np.ndarray) -> np.ndarray:
+        return (array.view(np.uint16) & np.uint16(0xFF80)).view(np.float16)
+
+    run = cutting(boxes.fused_chain(32, 8))
+    with pytest.raises(Unsupported, match="no one tree"):
+        reveal_dot(lambda a, b: run(coarse(a), coarse(b)), 32, "f16", result="f32")
+
+
+# -- Kahan's sum -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [3, 4, 12, 100])
+@pytest.mark.parametrize("last", [False, True])
+def test_kahans_sum(n: int, last: bool) -> None:
+    run = boxes.kahan(range(n), last)
+    tree = reveal(run, n)
+    assert tree.steps == (Step("compensated", tuple(range(n)), "f32", LAST if last else "Kahan"),)
+    assert verify(tree, run, 300).holds
+    plain = reveal(adding(chain(range(n))), n)
+    assert verify(plain, run, 1000).agree < 1000
+
+
+@pytest.mark.parametrize("last", [False, True])
+def test_kahans_sum_of_blocks_in_lanes(last: bool) -> None:
+    """As XLA's long sums on CPUs: blocks added plainly, the blocks of each lane by Kahan's sum, lanes plainly."""
+    blocks = [[chain(range(lane + start, lane + start + 16, 2)) for start in range(64, -1, -16)] for lane in (0, 1)]
+
+    def run(values: np.ndarray) -> float:
+        of_lanes = []
+        for parts in blocks:
+            sums = np.array([adding(part)(values) for part in parts], np.float32)
+            of_lanes.append(np.float32(boxes.kahan(range(5), last)(sums)))
+        return float(of_lanes[0] + of_lanes[1])
+
+    tree = reveal(run, 80)
+    assert how(tree) == {("add", "f32"): 71, ("compensated", "f32"): 2}
+    assert shape_of(tree) == tuple(tuple(parts) for parts in blocks)
+    assert verify(tree, run, 500).holds
+
+
 # -- what has no one order -------------------------------------------------------------------------------------------
 
 REFUSED: dict[str, tuple[Callable[[], Callable[[np.ndarray], float]], str]] = {
     "fsum": (lambda: lambda v: float(np.float32(math.fsum(v.tolist()))), "exact or compensated"),
-    "Kahan": (lambda: boxes.kahan, "exact or compensated|no one tree"),
     "Neumaier": (lambda: boxes.neumaier, "exact or compensated"),
     "shuffled": (boxes.shuffling, "changes from call to call"),
     "sorted": (lambda: boxes.ascending, "meet at once|no one tree"),
