@@ -10,7 +10,8 @@ import math
 from typing import Any
 
 LABEL = "other numbers"
-LEAST = 1e-3  # below this a number is an epsilon, whose size is meant
+LEAST = 1e-3  # below this a number is an epsilon or a rate, whose change shows only where it is made larger
+LARGER = -6  # what such a number becomes: its digits times a power of two, in [2^-7, 2^-6)
 FACTOR = 0.75  # keeps the sign and what lies within (0, 1), and is exact where the number has few digits
 SHOWN = 4
 
@@ -28,8 +29,9 @@ def other_numbers(variant: dict[str, Any]) -> dict[str, Any] | None:
 
 def _changed(value: Any, changed: dict[float, float]) -> Any:
     """``value`` with its ordinary floats replaced; each goes into ``changed``."""
-    if type(value) is float and math.isfinite(value) and abs(value) >= LEAST:
-        changed[value] = value * FACTOR
+    if type(value) is float and math.isfinite(value) and value:
+        mantissa = math.frexp(value)[0]
+        changed[value] = value * FACTOR if abs(value) >= LEAST else math.ldexp(mantissa, LARGER)
         return changed[value]
     if isinstance(value, dict):
         return {key: _changed(item, changed) for key, item in value.items()}

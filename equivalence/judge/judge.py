@@ -224,13 +224,18 @@ class Judge:
         self.pairs = [kept for kept in self.pairs if kept is not pair]
 
     def other_type(self, pair: Pair) -> None:
-        """Outputs of another dtype or shape than the other side's, at this set of shapes: scope, and a warning."""
+        """Outputs of another dtype or shape than the other side's, at this set of shapes: scope, and a warning.
+
+        Another shape is an error: B computes there, and gives less or more than A without saying so.
+        """
         wrong = structure.mismatch(pair)
         if wrong is None:
             return
         place = structure.divergence(pair)
         said = f"at {in_words(self.shape_of(pair))} {wrong[0].verdict.reason}"
-        self.find(Finding("specialised-shape", f"scope: {said}", place and place.b))
+        silent = pair is not self.pairs[0] and wrong[0].verdict.reason.endswith("shape")
+        code, scope_ = ("shape-mismatch", "") if silent else ("specialised-shape", "scope: ")
+        self.find(Finding(code, f"{scope_}{said}", place and place.b, "error" if silent else "warning"))
         self.uncounted(pair, f"not counted: {wrong[0].verdict.reason}")
 
     @property

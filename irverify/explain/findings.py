@@ -263,13 +263,25 @@ ENTRIES = (
     Entry(
         "specialised-shape",
         "one side only works at some shapes",
-        """At other shapes side A runs and side B does not, or gives an output of another shape or dtype. That is a
-        matter of scope: it never says `different`, but the verdict holds only for the shapes listed.""",
+        """At other shapes side A runs and side B does not, or gives an output of another dtype. That is a matter of
+        scope: it never says `different`, but the verdict holds only for the shapes listed.""",
         """A hard-coded size, a power-of-two dimension, a block that must divide the row.""",
         """
         assert n == 4096
         """,
         """Nothing if the shapes are the ones you use; else make side B general, or mask its last block.""",
+    ),
+    Entry(
+        "shape-mismatch",
+        "at other shapes B gives an output of another shape",
+        """Both sides run at this set of shapes, and one output is larger or smaller in B than in A. B does not refuse
+        these inputs: it answers wrongly. The verdict is about the other sets of shapes, the exit code is 1.""",
+        """An output size that is right for even sizes only, or a size that is hard-coded.""",
+        """
+        out = torch.empty(n, c, h // 2, w // 2)   # of a pooling with padding: (h + 1) // 2
+        """,
+        """Mend the size; where the port is meant for the given shapes alone, let it refuse others or use
+        --shapes given.""",
     ),
     Entry(
         "migration",

@@ -73,12 +73,12 @@ def cut(rows: int, limit: int) -> Program:
     return Program(b.block, ["x0"], [("out0", b("mul", part, b.like(2.0, part)))])
 
 
-def test_an_output_of_another_shape_elsewhere_is_a_warning() -> None:
+def test_an_output_of_another_shape_elsewhere_is_an_error() -> None:
     every = [(cut(n, 99), cut(n, 7), f"f32[{n}]") for n in (7, 9, 5)]
     report = judged(*every)
     assert report.verdict.level is Level.BITWISE
-    [found] = [finding for finding in report.findings if finding.code == "specialised-shape"]
-    assert found.severity == "warning" and "f32[9] in A and f32[7] in B" in found.message
+    [found] = [finding for finding in report.findings if finding.code == "shape-mismatch"]
+    assert found.severity == "error" and "f32[9] in A and f32[7] in B" in found.message
     assert [shape.level for shape in report.shapes] == [Level.BITWISE, Level.UNDECIDED, Level.BITWISE]
     assert "another shape" in report.shapes[1].note and not report.shapes[2].note
     assert "inputs are finite; proved at 2 sets of shapes" in report.assumptions

@@ -14,11 +14,28 @@ def variant(*arguments: object, init: object = None) -> dict[str, object]:
 
 
 def test_ordinary_floats_change() -> None:
-    made = scalars.other_numbers(variant(0.5, [3, True, (-2.0,)], 1e-5, 0.0, float("inf"), init=[1.0]))
+    made = scalars.other_numbers(variant(0.5, [3, True, (-2.0,)], 0.0, float("inf"), init=[1.0]))
     assert made is not None
-    assert [value for _, value in made["arguments"]] == [0.375, [3, True, (-1.5,)], 1e-5, 0.0, float("inf")]
+    assert [value for _, value in made["arguments"]] == [0.375, [3, True, (-1.5,)], 0.0, float("inf")]
     assert made["init"] == [0.75]
     assert made["label"] == "other numbers: 0.375 for 0.5, -1.5 for -2, 0.75 for 1"
+
+
+def test_small_floats_become_larger_ones_of_the_same_digits() -> None:
+    made = scalars.other_numbers(variant(1e-5, -3e-4))
+    assert made is not None
+    epsilon, rate = (value for _, value in made["arguments"])
+    assert (epsilon, rate) == (1e-5 * 2**10, -3e-4 * 2**5)
+    assert 2**-7 <= epsilon < 2**-6 and -(2**-6) < rate <= -(2**-7)
+
+
+EPSILON = "import torch\ndef f(x, eps):\n    return x * torch.rsqrt((x * x).mean(-1, keepdim=True) + {})\n"
+
+
+@pytest.mark.parametrize(("b", "level"), [("eps", Level.BITWISE), ("1e-5", Level.DIFFERENT)])
+def test_an_epsilon_that_is_given_counts(write: Write, b: str, level: Level) -> None:
+    sides = write("a.py", EPSILON.format("eps")), write("b.py", EPSILON.format(b))
+    assert compare(*sides, inputs=["f32[4,40]", "1e-5"], shapes="given").verdict.level is level
 
 
 def test_without_floats_there_is_no_other_variant() -> None:
