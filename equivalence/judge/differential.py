@@ -12,9 +12,9 @@ import numpy as np
 
 from equivalence.evaluator.frame import OutOfTime
 from equivalence.interpretations.real import constants_of
-from equivalence.judge import beyond, guards, inputs, magnitudes, ranges, searches
+from equivalence.judge import beyond, guards, inputs, magnitudes, ranges, searches, swept
 from equivalence.judge.runs import Pair
-from equivalence.judge.searches import whole
+from equivalence.judge.searches import steps, whole
 from equivalence.judge.tally import Tally
 from equivalence.judge.testing import attempt
 from equivalence.verdicts import Check
@@ -66,7 +66,7 @@ def _at(judge: Judge, pair: Pair, few: bool, tally: Tally) -> None:
         done = attempt(judge, pair, name, arrays, tally)
         if done is not None and name == "zeros and ones":
             _guard(judge, guards.zero_one(pair, done))
-    for label, arrays in _outside(judge, pair, declared):
+    for label, arrays in _outside(judge, pair, declared, few):
         attempt(judge, pair, label, arrays, tally, one_sided=False)
     if tally.late:
         tally.planned += len(magnitudes.of(pair))
@@ -95,7 +95,7 @@ def _named(pair: Pair, few: bool) -> list[str]:
 
 
 def _outside(
-    judge: Judge, pair: Pair, declared: Mapping[str, ranges.Range]
+    judge: Judge, pair: Pair, declared: Mapping[str, ranges.Range], few: bool
 ) -> Iterator[tuple[str, Mapping[str, np.ndarray]]]:
     """Values that need not be in the functions' domain; those of declared ranges stay in them."""
     seed = judge.options.seed
@@ -104,6 +104,8 @@ def _outside(
     literals = whole(pair)
     yield from ranges.integers(pair.inputs, declared, literals, seed)
     yield from ranges.throughout(pair.inputs, declared, literals)
+    if declared:
+        yield from swept.sets(pair.inputs, declared, steps(pair, literals), seed, few)
     yield from ranges.empty_rows(pair.inputs, seed)
     fixed = _fixed_weights(pair)
     for label, arrays in beyond.outside(pair.inputs, seed, frozenset(declared)):

@@ -21,9 +21,10 @@ _RANGE = re.compile(r"\bin\s*[\[(]\s*(?P<low>[^,\s]+)\s*,\s*(?P<high>[^\])\s]+)\
 _NAMED = re.compile(r"\s*(?P<name>[A-Za-z_]\w*)\s*=")
 ENDS, REDRAWN, LITERALS = "integers at the ends of their range", "other integers of their range", "integers of the code"
 THROUGHOUT, ONE_GIVEN = "one integer of the code throughout", "one given integer, which the code names, throughout"
-INTEGERS = frozenset([ENDS, REDRAWN, LITERALS, THROUGHOUT, ONE_GIVEN])
+SWEPT = "integers of their range, run through"
+INTEGERS = frozenset([ENDS, REDRAWN, LITERALS, THROUGHOUT, ONE_GIVEN, SWEPT])
 #: Sets in which a NaN or an infinity on one side alone counts: the values were declared, so they are in the domain.
-IN_DOMAIN = frozenset([THROUGHOUT])
+IN_DOMAIN = frozenset([THROUGHOUT, SWEPT])
 MOST_LITERALS, MOST_THROUGHOUT = 16, 6
 
 
