@@ -64,6 +64,9 @@ def reduce(order: Summation | None, attrs: dict[str, Any], dt: DType, x: Array, 
 
 
 def _one_by_one(attrs: dict[str, Any], dt: DType, lanes: Array) -> Array:
+    if dt.name in ("f32", "f64") and attrs["combine"] == "add":
+        with np.errstate(all="ignore"):
+            return np.add.accumulate(lanes, axis=0)[-1]  # numpy adds prefixes one after the other, in the dtype
     total = lanes[0]
     for lane in lanes[1:]:
         total = ieee.combine(attrs["combine"], attrs, dt, total, lane)

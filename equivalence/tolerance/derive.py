@@ -90,10 +90,12 @@ def _corners(sizes: Array, errors: Array) -> Iterator[tuple[float, float]]:
 
 def _binding(sizes: Array, errors: Array) -> tuple[Array, Array]:
     """Elements that no smaller one with at least their error makes idle, by size."""
-    order = np.lexsort((-errors, sizes))
+    order = np.argsort(sizes)
     sizes, errors = sizes[order], errors[order]
-    before = np.concatenate([[-np.inf], np.maximum.accumulate(errors)[:-1]])
-    return sizes[errors > before], errors[errors > before]
+    rising = errors > np.concatenate([[-np.inf], np.maximum.accumulate(errors)[:-1]])
+    sizes, errors = sizes[rising], errors[rising]
+    last = np.append(sizes[1:] != sizes[:-1], True)  # of equal sizes the largest error
+    return sizes[last], errors[last]
 
 
 def _hull(x: Array, y: Array) -> Sequence[tuple[float, float]]:

@@ -23,6 +23,7 @@ from lowering.ir.program import Program
 
 Array = np.ndarray
 MUTANT_SECONDS = 20.0
+FEW = 8  # mutants without which nothing is called adequate
 
 
 def assess(request: Request) -> TolerancesReport:
@@ -85,6 +86,7 @@ def _mutants(work: Work, bench: Bench, report: TolerancesReport) -> Iterator[Tri
     for number, mutant in enumerate(made):
         if work.late():
             report.notes.append(f"out of time: {number} mutants of up to {request.mutants} were tried")
+            report.thin |= number < FEW
             break
         trial = _mutant(work, bench, mutant, report)
         failed += trial.status == "not run"

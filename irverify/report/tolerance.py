@@ -61,6 +61,8 @@ def headline(report: TolerancesReport) -> str:
 def _reason(report: TolerancesReport) -> str:
     if report.check is None:
         return "the tolerance was derived, none was proposed"
+    if report.verdict == "open":
+        return "time ran out before enough was tried; raise --timeout, or give smaller inputs"
     return f"the proposed tolerance is {report.verdict}"
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
-from equivalence.mutants.draw import mutate
+from equivalence.mutants.draw import Mutant, mutate
 from equivalence.mutants.planted import PLANTED
 from equivalence.tolerance import Request, TolerancesReport, assess
 from equivalence.tolerance.orders import orders, run, values
@@ -99,6 +100,20 @@ def test_time_that_is_out_is_said() -> None:
     program = stored("rms_norm")
     report = assess(Request(program, normal(program), deadline=time.monotonic() + 0.05, mutants=1000))
     assert len(report.trials) < 500 and any("out of time" in note for note in report.notes)
+
+
+def test_too_little_was_tried() -> None:
+    """A tolerance that nothing speaks against is adequate only once something could have."""
+    program = stored("rms_norm")
+    inputs = normal(program)
+
+    def wrong(p: Program, count: int, seed: int) -> Iterator[Mutant]:
+        yield from (found for found in [mutate(p, "function", 0)] if found is not None)
+        time.sleep(0.6)
+        yield from (found for found in [mutate(p, "negate", 0)] if found is not None)
+
+    report = assess(Request(program, inputs, check=(3e-6, 1e-6), deadline=time.monotonic() + 0.6, wrong=wrong))
+    assert (report.verdict, report.exit_code) == ("open", 3), report.notes
 
 
 # -- pairs -------------------------------------------------------------------------------------------------------
