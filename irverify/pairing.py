@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from irverify.containers import contents, held_before, is_held, rename_containers
 from lowering.capture.output_names import has_key
 from lowering.errors import UsageError
 from lowering.ir.builder import Builder
@@ -31,6 +32,7 @@ def pair_programs(
         _drop_returned_writes(b if functional[0] else a)
     renamed = pair_names(a.input_names, b.input_names)
     b.input_names = [renamed[name] for name in b.input_names]
+    rename_containers(a, b, renamed)
     b.outputs = [(_renamed_output(name, renamed), value) for name, value in b.outputs]
     returned_a, returned_b = _returned(a), _returned(b)
     _check_gradients(returned_a, returned_b, files)
@@ -46,7 +48,8 @@ def pair_programs(
     known = [name for name in written if _has(a, name) and _has(b, name)]
     for program, returned in ((a, returned_a), (b, returned_b)):
         program.outputs = returned + [(name, _value_of(program, name)) for name in known]
-    return [*notes, *(_left_out(name, a, files) for name in written if name not in known)]
+    left = [name for name in written if name not in known and not (is_held(a, name) and is_held(b, name))]
+    return [*notes, *(_left_out(name, a, files) for name in left)]
 
 
 def align_written(a: Program, b: Program) -> bool:
@@ -54,11 +57,9 @@ def align_written(a: Program, b: Program) -> bool:
 
     Whether they have the same outputs then, by name and type.
     """
-    named = {name.removeprefix(WRITTEN) for name in [*_written(a), *_written(b)]}
-    names = [name for name in a.input_names if name in named and name in b.input_names]
+    names = [name for name in dict.fromkeys([*_written(a), *_written(b)]) if _has(a, name) and _has(b, name)]
     for program in (a, b):
-        last = [(f"{WRITTEN}{name}", _value_of(program, f"{WRITTEN}{name}")) for name in names]
-        program.outputs = _returned(program) + last
+        program.outputs = _returned(program) + [(name, _value_of(program, name)) for name in names]
     types = [[(name, value.type) for name, value in program.outputs] for program in (a, b)]
     return types[0] == types[1]
 
@@ -149,13 +150,15 @@ def _written(program: Program) -> list[str]:
 
 
 def _has(program: Program, name: str) -> bool:
-    return name in _written(program) or name.removeprefix(WRITTEN) in program.input_names
+    argument = name.removeprefix(WRITTEN)
+    return name in _written(program) or argument in program.input_names or argument in contents(program)
 
 
 def _value_of(program: Program, name: str) -> Value:
     """What the argument holds at the end: what was written, else what it came with."""
+    argument = name.removeprefix(WRITTEN)
     given = dict(zip(program.input_names, program.body.args))
-    return dict(program.outputs).get(name) or given[name.removeprefix(WRITTEN)]
+    return dict(program.outputs).get(name) or given.get(argument) or held_before(program, argument)
 
 
 def _left_out(name: str, a: Program, files: tuple[str, str]) -> str:

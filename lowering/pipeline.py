@@ -132,8 +132,16 @@ class _TorchLowering:
         attrs: dict[str, Any] = {"level": "aten", "contract": False, "key": _digest(self.trace)}
         if self.trace.host_draws:
             attrs["draws"] = list(self.trace.host_draws)
+        if self.trace.contents:
+            attrs["contents"] = [_held(name, number) for name, number in self.trace.contents.items()]
         names = [name for name, _ in self.trace.inputs]
         return Program(self.builder.block, names, outputs, self.kernels, attrs, [*self.trace.notes, *self.notes])
+
+
+def _held(name: str, number: bool | int | float) -> str:
+    """'i64 2 len(cache)': a number that a container among the arguments held before the call."""
+    kind = "bool" if isinstance(number, bool) else "int64" if isinstance(number, int) else "float64"
+    return f"{KIR_NAMES[kind]} {number!r} {name}"
 
 
 def _notes(trace: HostTrace) -> list[str]:

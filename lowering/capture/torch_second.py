@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from lowering.capture.recorder import Recorder, references
+from lowering.capture.torch_containers import Contents
 from lowering.capture.torch_inputs import InputPlacer
 from lowering.capture.torch_outputs import enter_outputs, read_storages, written_storages
 from lowering.capture.torch_state import Slots, State, inner_of, state_of
@@ -49,8 +50,15 @@ class SecondCall:
 class Watch:
     """The state before the first call; ``after`` asks what has become of it."""
 
-    def __init__(self, fn: Any, modules: Sequence[torch.nn.Module], recorder: Recorder, placer: InputPlacer) -> None:
-        self.fn, self.modules, self.recorder, self.placer = fn, modules, recorder, placer
+    def __init__(
+        self,
+        fn: Any,
+        modules: Sequence[torch.nn.Module],
+        recorder: Recorder,
+        placer: InputPlacer,
+        contents: Contents,
+    ) -> None:
+        self.fn, self.modules, self.recorder, self.placer, self.contents = fn, modules, recorder, placer, contents
         self.before = self._state()
 
     def _state(self) -> State:
@@ -81,9 +89,8 @@ class Watch:
     def _why_not(self) -> str:
         trace = self.recorder.trace
         written = {storage for event in trace.events for storage in written_storages(event)}
-        if any(ref.storage in written for _, ref in trace.inputs) or any(
-            slot.rebound is not None for slot in self.placer.slots
-        ):
+        rebound = any(slot.rebound is not None for slot in self.placer.slots)
+        if rebound or self.contents.changed() or any(ref.storage in written for _, ref in trace.inputs):
             return "the first call changes its arguments or weights"
         drawn = trace.host_draws or any(isinstance(event, AtenCall) and event.draw for event in trace.events)
         return "the first call draws random numbers" if drawn else ""

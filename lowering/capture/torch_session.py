@@ -19,6 +19,7 @@ from lowering.capture import torch_cuda, torch_host, torch_library, torch_tensor
 from lowering.capture.draws import UNSEEDED, Streams, python_generators
 from lowering.capture.recorder import ReadBack, Recorder
 from lowering.capture.stream_races import races
+from lowering.capture.torch_containers import Contents, enter_changes
 from lowering.capture.torch_dispatch import Dispatcher, MixedDevices
 from lowering.capture.torch_functions import FunctionMode
 from lowering.capture.torch_inputs import InputPlacer, modules_of, named_arguments
@@ -129,15 +130,17 @@ class TorchSession:
             with python_generators() as used, torch.set_grad_enabled(True):
                 values, call = named_arguments(fn, args)
                 values = placer.arguments(values)
+                contents = Contents(values)
                 modules = modules_of(fn, values)
                 for prefix, module in modules:
                     stack.enter_context(placer.placed_module(module, prefix))
-                watch = Watch(fn, [module for _, module in modules], recorder, placer) if call_again else None
+                watch = Watch(fn, [module for _, module in modules], recorder, placer, contents) if call_again else None
                 result = run_captured(call, values)
                 outputs = enter_outputs(recorder, result)
                 if backward:
                     enter_gradients(recorder, placer, outputs, run_captured, cotangents)
                 enter_written_inputs(recorder, placer)
+                enter_changes(recorder, contents)
             recorder.trace.races = races(recorder.trace, recorder.order, recorder.clocks.tick())
             recorder.trace.host_draws += [*used, *self.dispatcher.streams.asked]
             self._note_configurations(recorder)

@@ -121,6 +121,7 @@ class HostTrace:
     host_draws: list[str] = field(default_factory=list)  # random numbers that are constants of this run, by name
     races: dict[int, str] = field(default_factory=dict)  # event -> what it does not wait for (stream_races.py)
     addresses: dict[int, int] = field(default_factory=dict)  # storage -> where it began, if the host asked
+    contents: dict[str, bool | int | float] = field(default_factory=dict)  # of containers (torch_containers.py)
 
     def pointers_in(self, storage: Storage) -> list[tuple[int, int, int]]:
         """(element, storage, byte offset) for the 64-bit elements of constant contents that are addresses."""

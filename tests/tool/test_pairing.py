@@ -33,8 +33,8 @@ def test_an_argument_written_on_one_side_keeps_its_value_on_the_other() -> None:
 def test_two_captures_of_one_function() -> None:
     a, b = program(["x", "y"], ["out0", "written:y"]), program(["x", "y"], ["out0", "written:x"])
     assert align_written(a, b)
-    assert [name for name, _ in a.outputs] == [name for name, _ in b.outputs] == ["out0", "written:x", "written:y"]
-    assert a.outputs[1][1] is a.body.args[0] and b.outputs[2][1] is b.body.args[1]
+    assert [name for name, _ in a.outputs] == [name for name, _ in b.outputs] == ["out0", "written:y", "written:x"]
+    assert a.outputs[2][1] is a.body.args[0] and b.outputs[1][1] is b.body.args[1]
     assert not align_written(a, program(["x", "y"], ["out0", "out1"]))
 
 
