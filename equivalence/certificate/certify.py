@@ -24,7 +24,8 @@ from equivalence.evaluator.frame import OutOfTime
 from lowering.errors import IrverifyError
 from lowering.ir.program import Program
 
-PATIENCE = 3
+PATIENCE = 3  # vain searches for copies, after which each element is proved by itself
+FEW = 16  # of the candidates, that are compared before all are
 MOST_AT_ONCE = 1 << 12  # elements that are compared with a proved one in one go
 
 Inputs = Mapping[str, np.ndarray]
@@ -85,7 +86,9 @@ class Pair:
         return "" if self.operations.equal(a, b) else "the canonical forms differ"
 
     def copies(self, k: int, element: int, among: np.ndarray) -> np.ndarray:
-        """Which of the elements ``among`` have the same graphs as ``element``, on both sides together."""
+        """Which of the elements ``among`` have the same graphs as ``element``, on both sides together; a few first."""
+        if among.size > 2 * FEW and not self.copies(k, element, among[:: -(-among.size // FEW)]).any():
+            return np.zeros(among.size, bool)
         matching = Matching(len(among))
         for graph in self.graphs:
             nodes, lanes = _plane(graph.outputs[k], NODE), graph.outputs[k]

@@ -40,7 +40,7 @@ class Matching:
             places = others.pop(lane)
             step = graph.step(lane)
             numbers = np.searchsorted(starts, places, side="right") - 1
-            for number in np.unique(numbers):
+            for number in _each(numbers):
                 self._keep(numbers != number, self._same_kind(step, graph.steps[number]))
             numbers = np.where(self.alike, numbers, np.searchsorted(starts, lane, side="right") - 1)
             places = np.where(self.alike, places, lane)
@@ -79,7 +79,7 @@ class Matching:
             return set()
         own = [n for operand in used(step, lane - step.first) for n in operand]
         columns = np.empty((len(own), len(places)), np.int64)
-        for number in np.unique(numbers):
+        for number in _each(numbers):
             here = numbers == number
             found = _operands(graph.steps[number], places[here] - graph.steps[number].first)
             if found is None or len(found) != len(own):
@@ -98,7 +98,7 @@ class Matching:
 
     def _same_data(self, graph: Graph, step: Step, lane: int, numbers: Array, places: Array) -> None:
         own = _data(step, np.array([lane - step.first]))[0]
-        for number in np.unique(numbers):
+        for number in _each(numbers):
             here = numbers == number
             other = graph.steps[number]
             self.alike[here] &= _data(other, places[here] - other.first) == own
@@ -106,7 +106,7 @@ class Matching:
     def _same_leaf(self, graph: Graph, step: Step, lane: int, numbers: Array, places: Array) -> None:
         key = (step.attrs["input"], int(step.operands[0].ravel()[lane - step.first]))
         found = np.empty(len(places), np.int64)
-        for number in np.unique(numbers):
+        for number in _each(numbers):
             here, other = numbers == number, graph.steps[number]
             name = self._names.setdefault(other.attrs["input"], len(self._names))
             found[here] = other.operands[0].ravel()[places[here] - other.first] + (name << 40)
@@ -121,6 +121,11 @@ class Matching:
             return self.alike
         ordered = np.sort(np.stack(list(self.leaves.values())), axis=0)
         return self.alike & (np.diff(ordered, axis=0) != 0).all(axis=0)
+
+
+def _each(numbers: Array) -> list[int]:
+    """The numbers that occur: mostly one."""
+    return [int(numbers[0])] if (numbers == numbers[0]).all() else np.unique(numbers).tolist()
 
 
 def _meant(step: Step) -> dict[str, object]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections import Counter
 from collections.abc import Hashable
 from itertools import pairwise
 
@@ -26,6 +27,8 @@ from equivalence.certificate.polynomials import (
     without,
 )
 from equivalence.certificate.symbols import UNIT, Budget, Monomial, Poly, Symbol, Value
+
+SHORT = 1000  # products of terms that are made without looking for a shorter way
 
 
 class Names(Polynomials):
@@ -121,22 +124,51 @@ class Names(Polynomials):
             named = {s for _, mono in p for s in mono if self.symbols[s].value is not None}
             if not named:
                 return False
+            if len(named) == 1 and (solved := self._solved(p, max(named))) is not None:
+                return not solved
             p = self._without_squares(self._put_back(p, max(named)))
         return True
+
+    def _solved(self, p: Poly, name: int) -> Poly | None:
+        """p with a symbol s, of which the only name in p is a multiple plus free symbols, written by the name.
+
+        It vanishes where p does, as the name then is as free as s was.  None where that is not the shorter way.
+        """
+        value = self.symbols[name].value
+        assert value is not None
+        counts = Counter(s for _, mono in p for s in set(mono))
+        inside = Counter(s for _, mono in value.num for s in mono)
+        alone = [m[0] for n, m in value.num if not n and len(m) == 1 and inside[m[0]] == 1 and self._is_free(m[0])]
+        nested = any(self.symbols[s].value is not None or not self.symbols[s].pure for s in inside)
+        if nested or not alone or counts[name] * len(value.num) < SHORT:
+            return None
+        symbol = min(alone, key=lambda s: counts[s])
+        if 2 * counts[symbol] > counts[name]:
+            return None
+        c = value.num[(0, (symbol,))]
+        rest = {t: -d / c for t, d in value.num.items() if t[1] != (symbol,)} | {(0, (name,)): 1 / c}
+        return self._replaced(p, symbol, rest)
+
+    def _is_free(self, symbol: int) -> bool:
+        known = self.symbols[symbol]
+        return known.value is None and known.square is None and symbol not in self.truths
 
     def _put_back(self, p: Poly, name: int) -> Poly:
         """p with what ``name`` stands for in its place; squares of roots are left."""
         value = self.symbols[name].value
         assert value is not None
+        return self._replaced(p, name, value.num)
+
+    def _replaced(self, p: Poly, symbol: int, by: Poly) -> Poly:
         by_power: dict[int, Poly] = {}
         for (number, mono), c in p.items():
-            rest = tuple(s for s in mono if s != name)
+            rest = tuple(s for s in mono if s != symbol)
             by_power.setdefault(len(mono) - len(rest), {})[(number, rest)] = c
         total: Poly = {}
         power: Poly = constant(fmpq(1))
         for k in range(max(by_power) + 1):
             if k:
-                power = self.product(power, value.num)
+                power = self.product(power, by)
             if k in by_power:
                 add_into(total, self.product(by_power[k], power))
         return total

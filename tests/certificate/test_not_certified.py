@@ -52,7 +52,25 @@ def select(pred: str, literal: float):
     return lambda k, x: k.b("select", k.b.cmp(pred, x, k.lit(0.0, x)), x, k.lit(literal, x))
 
 
+def divided(by: str, otherwise: float):
+    """A quotient by what is 0 where another value is chosen: a divisor of zero must not make both sides zero."""
+
+    def body(k: Kit, x: Value) -> Value:
+        above = k.c.above(x, 0.0)
+        divisors = {
+            "truth": lambda: k.b.cast(above, x.type.dtype),
+            "root": lambda: k.b("add", k.b("abs", x), x),
+            "maximum": lambda: k.b("max", x, k.lit(0.0, x)),
+        }
+        return k.b("select", above, k.b("div", k.fn("exp", x), divisors[by]()), k.lit(otherwise, x))
+
+    return body
+
+
 NO = {
+    "beside a truth value": (divided("truth", 7.0), divided("truth", 9.0)),
+    "beside a root": (divided("root", 7.0), divided("root", 9.0)),
+    "beside a maximum": (divided("maximum", 7.0), divided("maximum", 9.0)),
     "root of a square": (lambda k, x: root(k, squared(k, x)), lambda k, x: x),
     "absolute value": (lambda k, x: k.b("abs", x), lambda k, x: x),
     "logarithm of a square": (lambda k, x: k.fn("log", squared(k, x)), lambda k, x: k.c.scale(k.fn("log", x), 2.0)),
@@ -142,3 +160,8 @@ def test_time_is_kept() -> None:
     a, b = program(types, layer_norm), program(types, online_softmax)
     found = certify(a, b, inputs(types), inputs(types), seconds=0.0)[0]
     assert not found.certified and "out of time" in found.reason
+
+
+@pytest.mark.parametrize("by", ["truth", "root", "maximum"])
+def test_what_divides_by_zero_where_it_is_not_taken_is_itself(by: str) -> None:
+    assert certificate(divided(by, 7.0), divided(by, 7.0), X).certified
