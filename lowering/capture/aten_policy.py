@@ -162,6 +162,13 @@ def is_view(func: OpOverload) -> bool:
 
 
 @cache
+def turns_in_place(func: OpOverload) -> bool:
+    """t_, squeeze_, transpose_: the tensor becomes a view of what it was; its storage is not written to."""
+    functional = functional_variant(func) if torch.Tag.inplace_view in func.tags else None
+    return functional is not None and is_view(functional)
+
+
+@cache
 def written_arguments(func: OpOverload) -> tuple[str, ...]:
     """Names of the arguments that the op writes to: ('self',) for add_, ('out',) for add.out."""
     return tuple(a.name for a in func._schema.arguments if a.alias_info is not None and a.alias_info.is_write)

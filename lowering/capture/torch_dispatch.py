@@ -243,6 +243,8 @@ class Dispatcher:
         self._remember_span()
         if not func._schema.is_mutable and all(recorder.knows(tensor) for tensor in outputs):
             return  # a view, or a Python value
+        if policy.turns_in_place(func):
+            return  # the same storage, seen in another way from here on
         name = "" if draw is None else self._named(draw, func, args, outputs)
         self._enter(recorder, func, before, outputs, untrue, name)
         if name:

@@ -175,6 +175,19 @@ def _overwritten(x: torch.Tensor) -> torch.Tensor:
 case("in_place", _in_place, rand(3, 5), rand(2, 3))
 case("out_and_slices", _overwritten, rand(3, 5))
 case("argument_written", lambda x: x.mul_(2).sum() * 0 + x[0, 0], rand(3, 5))
+
+
+def turned_in_place(x: torch.Tensor) -> torch.Tensor:
+    """The tensor itself becomes a view: its storage is written to through the new shape, not by turning it."""
+    y = x * 2
+    y.t_()
+    y[0] = 7
+    y.unsqueeze_(0).transpose_(1, 2).squeeze_(0)
+    return y - x
+
+
+case("turned_in_place", turned_in_place, rand(3, 5))
+case("vector_matrix", lambda x, y: x[0] @ y, rand(3, 4), rand(4, 5), exact=False)
 case("transposed_input", lambda x: x.t().contiguous() + 1, rand(5, 3).t())
 case("expanded", lambda x: x[:, None].expand(3, 4, 5) + 1, rand(3, 5))
 case("bitcast", lambda x: x.view(i32) + 1, rand(3, 5))
