@@ -26,7 +26,7 @@ def _jax(dtype: str, target: str) -> Any:
         jax.devices()
     except (RuntimeError, AssertionError) as error:  # the latter from plugins that are not there
         raise UsageError(
-            f"the target is {target}, but jax has no such device here ({error or 'none is listed'})"
+            f"the target is {target}, but jax has no such device here ({str(error) or 'its plugin is not installed'})"
         ) from None
     return jax
 
