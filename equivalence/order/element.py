@@ -50,12 +50,14 @@ def element(made: Trace, output: str | int = 0, index: Sequence[int] | None = No
     if found not in made.outputs:
         raise UsageError(f"there is no output {output}; the outputs are {', '.join(names)} (0 to {len(names) - 1})")
     lanes = made.outputs[str(found)]
+    if index is None and 0 in lanes.shape:
+        return Element(str(found), (), ())
     place = tuple(extent - 1 for extent in lanes.shape) if index is None else tuple(index)
     inside = len(place) == len(lanes.shape) and all(0 <= i < n for i, n in zip(place, lanes.shape, strict=True))
     if not inside:
         shape = ", ".join(map(str, lanes.shape))
         raise UsageError(f"{found} has no element {list(place)}; its shape is [{shape}]: --index 0,0 for the first")
-    if 0 in lanes.shape or not lanes.dtype.is_float:
+    if not lanes.dtype.is_float:
         return Element(str(found), place, ())
     every = accumulations(made, root_of(lanes, place))
     return Element(str(found), place, tuple(Named(one, name(one.tree)) for one in every))
