@@ -247,7 +247,8 @@ def sort(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]:
     full = [a.full(a.data, batch) for a in x]
     if op.attrs["order"] == "region":
         return _sort_by_region(m, frame, op, x, axis)
-    places = ieee.sort_permutation([full[0]], axis + 1, op.attrs["order"] == "descending")
+    backward = m.limits.backward == "keys" and not op.attrs["stable"]
+    places = _places(full[0], axis + 1, op.attrs["order"] == "descending", backward)
     moved = [a.map(lambda p, a=a: np.take_along_axis(a.full(p, batch), places, axis + 1)) for a in x]
     freedom = union(x)
     if not op.attrs["stable"] and (x[0].taint == FLOAT_DATA or _ties(moved[0].data, axis + 1)):
@@ -262,6 +263,13 @@ def sort(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]:
         return sorted_
     # Integer inputs say where floats go (a choice), but are not their own fingerprint.
     return [s if s.dtype.is_integer else o for s, o in zip(sorted_, moved, strict=True)]
+
+
+def _places(keys: np.ndarray, axis: int, descending: bool, backward: bool) -> np.ndarray:
+    """The permutation that sorts; equal keys stay in order, or are reversed."""
+    if not backward:
+        return ieee.sort_permutation([keys], axis, descending)
+    return keys.shape[axis] - 1 - ieee.sort_permutation([np.flip(keys, axis)], axis, descending)
 
 
 def _ties(ordered: np.ndarray, axis: int) -> bool:

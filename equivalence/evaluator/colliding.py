@@ -59,11 +59,20 @@ def _in_some_order(
     m: Machine, frame: Frame, op: Op, access: Access, position: np.ndarray, value: Lanes, combine: str
 ) -> Lanes:
     """``rounds``, with the lanes of a float sum in the order that the limits name, where they name one."""
+    if m.limits.backward == "sets" and op.name == "scatter" and op.attrs.get("order") != "sequential":
+        return _placed(m, frame, op, access, position, value, combine, np.arange(position.size)[::-1])
     order = m.limits.summation
     fixed = op.attrs.get("order", "racing") == "sequential" or combine not in ("add", "mul")
     if order is None or fixed or not value.dtype.is_float:
         return rounds(m, frame, op, access, position, value, combine)
-    places = order.places(position.size)
+    return _placed(m, frame, op, access, position, value, combine, order.places(position.size))
+
+
+def _placed(
+    m: Machine, frame: Frame, op: Op, access: Access, position: np.ndarray, value: Lanes, combine: str,
+    places: np.ndarray,
+) -> Lanes:  # fmt: skip
+    """``rounds`` of the lanes in the order of ``places``."""
     moved = value.map(lambda a: a[:, places])
     seen = rounds(m, frame, op, access, position[places], moved, combine)
     back = np.argsort(places)

@@ -14,6 +14,7 @@ from equivalence.evaluator import Freedoms, Lanes
 from equivalence.evaluator.lanes import INTEGER_DATA
 from equivalence.judge.compare import Comparison, blocks, compare, paths_equal
 from equivalence.judge.runs import PairRun
+from lowering.errors import Span
 from lowering.ir.types import dtype
 
 WORDS = ("exact", "reassociated")
@@ -64,6 +65,7 @@ class Evidence:
     real_uncomparable: float = 0.0
     uncontracted_equal: bool = True
     of_integers: bool = False  # an integer output made of integer inputs alone: agreement holds for the given ones
+    undetermined: tuple[str, Span] | None = None  # B alone leaves open what an output is: in words, and where
     contradiction: str = ""  # an output beyond its own error bound of its real result
 
     def add_deep(self, run: PairRun, label: str, a: Lanes, b: Lanes, names: Sequence[str] = WORDS) -> Comparison:

@@ -26,6 +26,7 @@ from equivalence.judge import (
     layouts,
     orders,
     realjudge,
+    schedules,
     scope,
     sensitivity,
     special,
@@ -164,6 +165,7 @@ class Judge:
         with self.timed("test"):
             differential.run(self)
             orders.run(self)
+            schedules.run(self)
         with self.timed("real"):
             self.real_runs()
         with self.timed("truth"):

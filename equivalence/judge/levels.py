@@ -48,6 +48,9 @@ def level(evidence: Evidence, freedoms: Freedoms, real: RealState) -> Verdict:
     if evidence.undefined_a or evidence.undefined_b:
         side = "both sides" if evidence.undefined_a and evidence.undefined_b else ("A" if evidence.undefined_a else "B")
         return Verdict(Level.UNDECIDED, reason=f"an undefined value may reach {evidence.name} on {side}")
+    if evidence.undetermined is not None:
+        said, span = evidence.undetermined
+        return Verdict(Level.UNDECIDED, reason=f"an open order: {said}", site=span, n_inputs=evidence.tests)
     if evidence.equal["exact"] and _fixed(evidence, freedoms):
         return Verdict(Level.BITWISE, n_inputs=evidence.tests)
     if evidence.equal["exact"] or evidence.equal["reassociated"]:

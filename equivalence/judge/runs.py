@@ -79,6 +79,10 @@ class Runner:
         """The same, with generic combiners applied in a tree."""
         return replace(self, limits=replace(self.limits, tree=True))
 
+    def the_other_way(self, kind: str) -> Runner:
+        """The same, with open choices of a kind ('keys', 'sets') made the other way round."""
+        return replace(self, limits=replace(self.limits, backward=kind))
+
     def _both(
         self, pair: Pair, interpretations: Sequence[Interpretation], inputs: Inputs, fill: float
     ) -> tuple[Outcome, Outcome]:

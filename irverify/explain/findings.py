@@ -29,6 +29,33 @@ ENTRIES = (
         """Move the cast behind the accumulation, or accept it with --tolerance RTOL,ATOL.""",
     ),
     Entry(
+        "unstable-order",
+        "one side leaves the order of equal keys open, and an output follows it",
+        """A sort that is not asked to be stable may leave equal keys in any order. The side was run with them reversed,
+        and an output moved by more than another order of a sum comes to, while the other side has nothing left open.
+        An error where B is the open one and keys are equal in the given inputs or in integers of a declared range, a
+        warning where only rounded floats tie, a note where A is the open one: a port may fix what A leaves open.""",
+        """Tokens permuted by an unstable argsort of their expert come in another order in every library, and with them
+        whatever goes by place. Where the permutation is undone, nothing moves, and nothing is said.""",
+        """
+        order = torch.argsort(expert)                    # for torch.argsort(expert, stable=True)
+        """,
+        """Ask for a stable sort.""",
+    ),
+    Entry(
+        "unordered-sets",
+        "one side leaves open which of several values set at one place stays",
+        """Several lanes of one assignment by index go to one element with different values, and the source does not say
+        which is the last. The side was run with their order reversed, and an output moved, while the other side fixes
+        it. Where B is the open one the verdict is undecided; where A is, this is a note.""",
+        """out[index] = values with an index that comes twice is not determined on a GPU, nor in XLA; a loop over the
+        same assignments is.""",
+        """
+        out[slot] = v                                    # for t in range(T): out[slot[t]] = v[t]
+        """,
+        """Make the places distinct (keep the last of each), or write in a fixed order.""",
+    ),
+    Entry(
         "rounds-below-zero",
         "a root or a logarithm of a difference that rounding may make negative",
         """Where values are equal (rows of one value, two inputs alike) the argument of a root or of a logarithm cancels
