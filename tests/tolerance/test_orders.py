@@ -97,3 +97,16 @@ def test_the_derived_tolerance_passes_every_order() -> None:
         assert report.runs == 24 and not report.broken, name
         hidden = name == "matmul_bf16_hop"  # by the rounding of each dot's result
         assert (report.outputs[0].observed.absolute > 0) is not hidden, name
+
+
+def test_roundings_that_all_go_one_way_raise_what_is_expected() -> None:
+    """A chain of equal terms is off by more than independent roundings are; 0.1 n is known."""
+    n = 40_000
+    x = np.full((3, n), 0.1, np.float32)
+    report = assess(Request(total(n), {"x": x}, mutants=0, draws=1))
+    found = report.outputs[0].expected
+    exact = n * float(np.float32(0.1))
+    chain = float(np.add.accumulate(x[0])[-1])
+    assert abs(chain - exact) > 8 * np.sqrt(n) * 2.0**-24 * exact  # beyond twice what is expected
+    assert found is not None and abs(chain - exact) <= found.atol + found.rtol * exact
+    assert not report.broken and any("go one way" in note for note in report.notes)
