@@ -88,8 +88,8 @@ class Operations(Mathematics):
 
     def op_reduce(self, step: Step, a: list[Number], *more: list[Number]) -> Number:
         combine = step.attrs["combine"]
-        if combine in ("max", "min"):
-            return self.op_max(step, a) if combine == "max" else self.op_min(step, a)
+        if combine in ("max", "argmax", "min", "argmin"):  # of a pair the value: apply refuses the place
+            return self.op_max(step, a) if combine in ("max", "argmax") else self.op_min(step, a)
         if combine in ("and", "or") and step.dtype.kind == "bool":
             return self._all(a) if combine == "and" else self._flip(self._all([self._flip(x) for x in a]))
         if combine not in ("add", "mul") or more:
