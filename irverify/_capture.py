@@ -51,6 +51,19 @@ class Called:
 
 
 @dataclass(slots=True)
+class Refilled:
+    """A later call with the same arrays, whose contents were overwritten in between (torch_refilled.py).
+
+    ``again`` and ``fresh``: KIR of its results, and of those of a call with other arrays of the same values; '' where
+    it did what the first call did.  ``overwritten``: results that do not outlive the next call.
+    """
+
+    again: str = ""
+    fresh: str = ""
+    overwritten: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
 class Captured:
     """One run as data.  ``kir``: printed Program; ``inputs``: its inputs by name, in its order."""
 
@@ -65,6 +78,7 @@ class Captured:
     others: list[str] = field(default_factory=list)  # A's buffers for which this side, B, has none (weights.py)
     derived: list[str] = field(default_factory=list)  # constants that may have been computed from a model's weights
     second: Called | None = None  # of the first capture, where that left state behind
+    refilled: Refilled | None = None  # of the first capture at a small shape, where that showed something
     checks_shapes: bool = True  # False for hand-written kernels: they run at shapes they are not meant for
     sources: dict[str, str] = field(default_factory=dict)  # 'ttir', 'aten', 'stablehlo': for `irverify lower`
 

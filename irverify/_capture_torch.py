@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from irverify._capture import Called, Captured, CaptureOptions, array_at, laid_out
+from irverify._capture import Called, Captured, CaptureOptions, Refilled, array_at, laid_out
 from irverify.loading import Bound
-from irverify.values import ArrayValue, Named, map_arrays
+from irverify.values import ArrayValue, Named, arrays_in, map_arrays
 from irverify.weights import KEPT, WEIGHT, Weights, drawn, share
 from lowering.capture.trace import AtenCall, HostRead, HostTrace, Launch, TensorRef
 from lowering.errors import IrverifyError
 
+SMALL = 1 << 16  # input elements up to which a function is called again with refilled arguments
 MAX_CONFIGURATIONS = 8  # of an autotuned kernel that are checked to lower, beside the one that is compared
 
 
@@ -32,7 +33,7 @@ class TorchAdapter:
         self.session_: Any = None
         self.torch: Any = None
         self.checked_configurations = False
-        self.checked_state = False
+        self.checked_state = self.checked_refilling = False
         self.names: dict[str, str] = {}  # of this side's weights -> the other side's
         self.own: list[str] = []  # float buffers that have this side's values
         self.others: list[str] = []  # buffers of the other side that this side's do not stand for
@@ -146,12 +147,16 @@ class TorchAdapter:
     def capture(self, function: Callable[..., Any], bound: Bound) -> Captured:
         config = int(self.options.config) if self.options.config.isdecimal() else None
         derived = [*self.own, *self._plain_tensors(function)]  # before a call can add to them
-        trace = self._trace(function, bound, config, call_again=not self.checked_state)
+        refill = not self.checked_refilling and _elements(bound) <= SMALL
+        trace = self._trace(function, bound, config, call_again=not self.checked_state, refill=refill)
         captured = captured_trace(trace)
         captured.others, captured.derived = self.others, derived
         if not self.checked_state:
             self.checked_state = True
             captured.second = self._second_call()
+        if refill:
+            self.checked_refilling = True
+            captured.refilled = self._refilled_call()
         if not self.checked_configurations and config is None:
             self.checked_configurations = True
             self._other_configurations(captured, function, bound, trace.configurations)
@@ -199,6 +204,16 @@ class TorchAdapter:
             called.unseen = str(error)
         return called
 
+    def _refilled_call(self) -> Refilled | None:
+        seen = self.session_.refilled
+        if seen is None:
+            return None
+        try:
+            texts = [lowered(trace) for trace in (seen.again, seen.fresh) if trace is not None]
+        except IrverifyError:
+            texts = []
+        return Refilled(*texts, overwritten=[*seen.overwritten])
+
     def _shared(self, name: str) -> str:
         """'grad:weight:fc.bias' by the name that both sides use for the weight."""
         before, mark, weight = name.partition(WEIGHT)
@@ -220,6 +235,10 @@ class TorchAdapter:
                 captured.broken_configurations[number] = f"does not lower: {error}"
             except Exception as error:
                 captured.broken_configurations[number] = f"does not run: {type(error).__name__}: {error}"
+
+
+def _elements(bound: Bound) -> int:
+    return sum(array.data.size for array in arrays_in([*bound.args, *bound.kwargs.values()]))
 
 
 def _inner(tensor: Any) -> Any:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from equivalence.verdicts import Finding, Level, Report
+from irverify import refilled
 from irverify.exchange import Exchange
 from irverify.pairing import pair_programs
 from lowering.errors import IrverifyError, Span, UsageError
@@ -27,6 +28,9 @@ MOST_NAMES = 3
 def findings(exchange: Exchange, files: tuple[str, str], judged: Judged) -> list[Finding]:
     """What each side's second call shows; where both keep state, whether they keep the same."""
     found = {side: list(_of_side(exchange, side, file, judged)) for side, file in zip("ab", files)}
+    for side, file in zip("ab", files):
+        if not any(finding.severity == "error" for finding in found[side]):
+            found[side] += refilled.findings(exchange, side, file, judged)
     each = [finding for side in found.values() for finding in side]
     if all(any(f.severity == "error" for f in side) for side in found.values()) and _alike(exchange, files, judged):
         where = _words(_second(exchange, "b")["names"])
@@ -129,9 +133,9 @@ def _inputs(exchange: Exchange, side: str) -> dict[str, Any]:
 
 def _alike(exchange: Exchange, files: tuple[str, str], judged: Judged) -> bool:
     """Whether the second calls of the two sides, which both go on from the first, agree in results and state."""
-    programs = [parse_program(text) for text in (_second(exchange, side)["again"] for side in "ab") if text]
-    if len(programs) < 2:
+    if not all(exchange.has(f"{side}.v0.second") and _second(exchange, side)["again"] for side in "ab"):
         return False
+    programs = [parse_program(_second(exchange, side)["again"]) for side in "ab"]
     a, b = programs
     if {name for name, _ in a.outputs} != {name for name, _ in b.outputs}:
         return False

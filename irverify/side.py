@@ -152,7 +152,8 @@ class SideRun:
         waits = self.job.weights_from not in (None, self.job.side)  # A's weights, before A knows of the variant
         if self.job.max_shapes < 2 or late or waits:
             return 0
-        variant = scalars.other_numbers(self._variant(scalars.LABEL, recipe, self.sizes[self._cheap()]))
+        given = self._variant(scalars.LABEL, recipe, self.sizes[self._cheap()])
+        variant = scalars.other_numbers(given, self.job.defaults)
         return self._try(index, variant["label"], lambda: variant) if variant is not None else 0
 
     def _try(self, index: int, label: str, make: Callable[[], dict[str, Any]]) -> int:
@@ -313,6 +314,8 @@ class SideRun:
             self.exchange.publish_text(f"{name}.c{number}.kir", kir)
         if captured.second is not None:
             self.exchange.publish(f"{name}.second", asdict(captured.second))
+        if captured.refilled is not None:
+            self.exchange.publish(f"{self.job.side}.refilled", {"at": name, **asdict(captured.refilled)})
         outputs = [[output, dtype, list(shape)] for output, dtype, shape in captured.outputs]
         self.exchange.publish(
             name,

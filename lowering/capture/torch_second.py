@@ -8,20 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from math import prod
 from typing import Any
 
 import torch
 
-from lowering.capture.recorder import Recorder, references
+from lowering.capture.recorder import Recorder
+from lowering.capture.torch_carried import overwritten_results, rests_on_earlier
 from lowering.capture.torch_containers import Contents
 from lowering.capture.torch_inputs import InputPlacer
-from lowering.capture.torch_outputs import enter_outputs, read_storages, written_storages
+from lowering.capture.torch_outputs import enter_outputs, written_storages
 from lowering.capture.torch_state import Slots, State, inner_of, state_of
 from lowering.capture.trace import AtenCall, HostTrace
 from lowering.errors import IrverifyError
 
-FILLING = frozenset({"copy", "fill", "zero"})
 STATE = "state:"  # how the outputs that are state are called
 
 
@@ -45,6 +44,11 @@ class SecondCall:
     overwritten: tuple[str, ...] = ()
     reused: tuple[str, ...] = ()
     carried: tuple[str, ...] = ()
+
+    @property
+    def shows_nothing(self) -> bool:
+        """Of what is told without a comparison."""
+        return not (self.differs or self.unseen or self.carried or self.overwritten)
 
 
 class Watch:
@@ -76,7 +80,7 @@ class Watch:
         names = tuple(self._changes(self.before, state, 0))
         if not names:
             return None
-        why = self._why_not()
+        why = self.why_not()
         if why:
             return SecondCall(names, unseen=why)
         try:
@@ -86,7 +90,7 @@ class Watch:
         except Exception as error:
             return SecondCall(names, differs=f"it raises {type(error).__name__}: {error}")
 
-    def _why_not(self) -> str:
+    def why_not(self) -> str:
         trace = self.recorder.trace
         written = {storage for event in trace.events for storage in written_storages(event)}
         rebound = any(slot.rebound is not None for slot in self.placer.slots)
@@ -105,7 +109,7 @@ class Watch:
         first = [*plain, *((name, self.recorder.ref(inner_of(tensor))) for name, tensor in kept.items())]
         trace.outputs = []
         returned = enter_outputs(self.recorder, call())
-        shared = self._shared(results, returned, since)
+        shared = overwritten_results(self.recorder, results, returned, since)
         later = self._state()
         going_on = self._changes(state, later, since)
         names = tuple(dict.fromkeys([*names, *going_on]))
@@ -115,50 +119,10 @@ class Watch:
         if {(name, ref.dtype, ref.shape) for name, ref in first} != {(n, r.dtype, r.shape) for n, r in again}:
             return SecondCall(names, counted=counted, differs="its results or what it leaves are of another type")
         second = [(name, by_name[name]) for name, _ in first]
-        found = SecondCall(names, replace(trace, outputs=first), replace(trace, outputs=second), counted)
-        carried = tuple(name for name, ref in again if name in returned and self._carried(ref.storage, since))
+        both = copied(trace)
+        found = SecondCall(names, replace(both, outputs=first), replace(both, outputs=second), counted)
+        carried = tuple(name for name, ref in again if name in returned and rests_on_earlier(trace, ref.storage, since))
         return replace(found, overwritten=shared[0], reused=shared[1], carried=carried)
-
-    def _carried(self, result: int, since: int) -> bool:
-        """Whether a result of the second call rests on memory that the first one has filled from its arguments.
-
-        What follows from weights alone (a cast or transposed weight that is kept) is left out: they stay as they are.
-        """
-        trace = self.recorder.trace
-        needed = {result}
-        for event in reversed(trace.events[since:]):
-            written = set(written_storages(event))
-            if needed & written:
-                needed = (needed - self._overwrites(event)) | (read_storages(event) - self._overwrites(event))
-        arguments = {ref.storage for name, ref in trace.inputs if not name.startswith("weight:")}
-        made, given = set(arguments), {ref.storage for _, ref in trace.inputs}
-        for event in trace.events[:since]:
-            if made & read_storages(event):
-                made |= set(written_storages(event))
-        return bool(needed & (made - given))
-
-    def _shared(
-        self, results: dict[str, torch.Tensor], returned: dict[str, torch.Tensor], since: int
-    ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """``overwritten`` and ``reused``; the memory of arguments and weights is theirs."""
-        trace = self.recorder.trace
-        written = {storage for event in trace.events[since:] for storage in written_storages(event)}
-        written -= {ref.storage for _, ref in trace.inputs}
-        old = {name: self.recorder.ref(inner_of(tensor)).storage for name, tensor in results.items()}
-        new = {self.recorder.ref(inner_of(tensor)).storage for tensor in returned.values()}
-        lost = [name for name, storage in old.items() if storage in written]
-        return tuple(n for n in lost if old[n] in new), tuple(n for n in lost if old[n] not in new)
-
-    def _overwrites(self, event: Any) -> set[int]:
-        """Storages of which nothing is left: those that an op fills, and those that a kernel may store to (a workspace
-        is more often filled anew than added to)."""
-        if not isinstance(event, AtenCall):
-            return set(written_storages(event))
-        filled = event.op.split(".")[1] in FILLING  # whose first argument is only where to
-        read = {ref.storage for ref in references((event.args[1:] if filled else event.args, event.kwargs))}
-        sizes = {r.storage: prod(r.shape) * getattr(torch, r.dtype).itemsize for r in references(event.outputs)}
-        whole = self.recorder.trace.storages
-        return {storage for storage, size in sizes.items() if storage not in read and size == whole[storage].nbytes}
 
 
 def _chosen(state: State, names: Sequence[str]) -> dict[str, torch.Tensor]:

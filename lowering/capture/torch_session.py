@@ -9,6 +9,7 @@ import contextlib
 import importlib.util
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -32,6 +33,7 @@ from lowering.capture.torch_outputs import (
     written_storages,
 )
 from lowering.capture.torch_precision import ieee_convolutions
+from lowering.capture.torch_refilled import Refilled, look
 from lowering.capture.torch_second import SecondCall, Watch, copied
 from lowering.capture.torch_tensor import CPU, CUDA, VirtualTensor
 from lowering.capture.trace import HostTrace, Launch, PointerArg
@@ -49,6 +51,7 @@ class TorchSession:
         self.dispatcher = Dispatcher()
         self.chooser: Any = None
         self.second: SecondCall | None = None  # of the last capture that asked for one
+        self.refilled: Refilled | None = None
         self._stack = contextlib.ExitStack()
         self._stale: list[torch.UntypedStorage] = []
 
@@ -96,14 +99,16 @@ class TorchSession:
         read_back: ReadBack | None = None,
         autotune_config: int | None = None,
         call_again: bool = False,
+        refill: bool = False,
         cotangents: CotangentLayout = DENSE,
     ) -> HostTrace:
         """Runs ``fn`` once; if it mixes in CPU tensors of its own, again with inputs that stay on the CPU.
 
         ``call_again``: a second call follows where the first has left state behind; ``second`` is what came of it.
+        ``refill``: another follows with other values in the same tensors; ``refilled`` says what was seen.
         """
-        self.second = None
-        options = (backward, read_back, autotune_config, call_again, cotangents)
+        self.second = self.refilled = None
+        options = (backward, read_back, autotune_config, call_again, refill, cotangents)
         try:
             return self._capture(fn, args, CUDA, *options)
         except MixedDevices as mixed:
@@ -114,7 +119,7 @@ class TorchSession:
 
     def _capture(
         self, fn: Any, args: Any, claim: torch.device, backward: bool, read_back: ReadBack | None, config: int | None,
-        call_again: bool, cotangents: CotangentLayout,
+        call_again: bool, refill: bool, cotangents: CotangentLayout,
     ) -> HostTrace:  # fmt: skip
         stale = frozenset(storage._cdata for storage in self._stale)
         self.dispatcher.clocks.begin()
@@ -134,9 +139,11 @@ class TorchSession:
                 modules = modules_of(fn, values)
                 for prefix, module in modules:
                     stack.enter_context(placer.placed_module(module, prefix))
-                watch = Watch(fn, [module for _, module in modules], recorder, placer, contents) if call_again else None
+                looks = call_again or refill
+                watch = Watch(fn, [module for _, module in modules], recorder, placer, contents) if looks else None
                 result = run_captured(call, values)
                 outputs = enter_outputs(recorder, result)
+                ended = len(recorder.trace.events)
                 if backward:
                     enter_gradients(recorder, placer, outputs, run_captured, cotangents)
                 enter_written_inputs(recorder, placer)
@@ -148,7 +155,11 @@ class TorchSession:
                 return recorder.trace
             trace = copied(recorder.trace)
             with python_generators(), torch.set_grad_enabled(True):
-                self.second = watch.after(outputs, lambda: run_captured(call, values))
+                if call_again:
+                    self.second = watch.after(outputs, lambda: run_captured(call, values))
+                if refill and not watch.why_not() and (self.second is None or self.second.shows_nothing):
+                    first = outputs if self.second is None else {}  # else it has told of these
+                    self.refilled = look(recorder, values, first, partial(run_captured, call), ended)
         return trace
 
     @contextlib.contextmanager
