@@ -33,6 +33,7 @@ class Job:
     max_shapes: int = 4
     layouts: bool = False  # whether the arguments are also tried as views
     formulas: bool = True  # as in CaptureOptions
+    defaults: dict[str, tuple[int, float]] = field(default_factory=dict)  # float defaults that both sides have
 
     @property
     def is_leader(self) -> bool:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from irverify.defaults import Defaults
+
 LABEL = "other numbers"
 LEAST = 1e-3  # below this a number is an epsilon or a rate, whose change shows only where it is made larger
 LARGER = -6  # what such a number becomes: its digits times a power of two, in [2^-7, 2^-6)
@@ -16,15 +18,26 @@ FACTOR = 0.75  # keeps the sign and what lies within (0, 1), and is exact where 
 SHOWN = 4
 
 
-def other_numbers(variant: dict[str, Any]) -> dict[str, Any] | None:
-    """The same arrays beside other numbers, also those that a model is built with; None where there are none."""
+def other_numbers(variant: dict[str, Any], defaults: Defaults | None = None) -> dict[str, Any] | None:
+    """The same arrays beside other numbers, also those that a model is built with; None where there are none.
+
+    ``defaults``: floats that both sides take where nothing is given; they are given then.
+    """
     changed: dict[float, float] = {}
-    made = {**variant, "arguments": _changed(variant["arguments"], changed), "init": _changed(variant["init"], changed)}
+    arguments = [*variant["arguments"], *_unset(variant["arguments"], defaults or {})]
+    made = {**variant, "arguments": _changed(arguments, changed), "init": _changed(variant["init"], changed)}
     if not changed:
         return None
     words = [f"{new:.6g} for {old:.6g}" for old, new in changed.items()]
     more = ["..."] if len(words) > SHOWN else []
     return made | {"label": f"{LABEL}: {', '.join(words[:SHOWN] + more)}", "numbers": True}
+
+
+def _unset(arguments: list[Any], defaults: Defaults) -> list[tuple[str, float]]:
+    """Defaults that no argument replaces."""
+    names = {name for name, _ in arguments}
+    positional = sum(name is None for name, _ in arguments)
+    return [(n, value) for n, (place, value) in defaults.items() if n not in names and place >= positional]
 
 
 def _changed(value: Any, changed: dict[float, float]) -> Any:

@@ -10,6 +10,7 @@ import ast
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from irverify.defaults import body_of
 from irverify.frameworks import detect
 from lowering.errors import Span, Unsupported, UsageError
 
@@ -180,12 +181,25 @@ def choose_entries(a: SourceFile, b: SourceFile, entry_a: str | None, entry_b: s
     """The entry of each side: named, Model/ModelNew, the one public function, the same name on both sides."""
     options_a, options_b = _options(a, entry_a, "Model"), _options(b, entry_b, "ModelNew")
     shared = [name for name in options_a if name in options_b]
+    if len(shared) == 1:
+        _refuse_one_text(a, b, shared[0], [*options_a, *options_b])
     if len(shared) == 1 and (len(options_a) > 1 or len(options_b) > 1):
         options_a, options_b = (
             shared if len(options_a) > 1 else options_a,
             shared if len(options_b) > 1 else options_b,
         )
     return _the_one(a, options_a, "a"), _the_one(b, options_b, "b")
+
+
+def _refuse_one_text(a: SourceFile, b: SourceFile, name: str, public: list[str]) -> None:
+    """A port's file that keeps the reference under its name: comparing the two copies says nothing of the port."""
+    texts = [body_of(source.tree, name) for source in (a, b)]
+    others = [other for other in dict.fromkeys(public) if other != name]
+    if others and texts[0] is not None and texts[0] == texts[1]:
+        raise UsageError(
+            f"{name} is the same text in {a.path} and {b.path}, which also have {', '.join(others)}; "
+            f"name what to compare: --entry-a NAME --entry-b NAME"
+        )
 
 
 def choose_entry(source: SourceFile, entry: str | None) -> str:

@@ -91,3 +91,22 @@ def test_weights_of_a_side_that_follows_are_not_waited_for(write: Write) -> None
     report = compare(write("a.py", a.split("def get_inputs")[0]), write("b.py", b), timeout=40)
     assert report.verdict.level is Level.BITWISE and len(report.shapes) == 1
     assert report.timings["capture"] < 30
+
+
+DEFAULTED = "import torch\ndef f(x, slope=0.5{}):\n    return torch.where(x > 0, x, x * {})\n"
+
+
+@pytest.mark.parametrize(("more", "b", "level"), [
+    ("", "slope", Level.BITWISE),
+    ("", "0.5", Level.DIFFERENT),  # the default is never asked for
+    (", *, other=1.0", "slope", Level.BITWISE),  # a default of one side alone stays
+])  # fmt: skip
+def test_a_default_that_both_have_is_given_another_value(write: Write, more: str, b: str, level: Level) -> None:
+    sides = write("a.py", DEFAULTED.format("", "slope")), write("b.py", DEFAULTED.format(more, b))
+    assert compare(*sides, inputs=["f32[40]"], shapes="given").verdict.level is level
+
+
+def test_a_default_that_an_argument_replaces_is_not_given_twice() -> None:
+    made = scalars.other_numbers(variant(0.5, 0.25), {"slope": (1, 0.25), "gain": (2, 3.0)})
+    assert made is not None
+    assert made["arguments"] == [(None, 0.375), (None, 0.1875), ("gain", 2.25)]
