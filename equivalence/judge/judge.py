@@ -24,6 +24,7 @@ from equivalence.judge import (
     differential,
     fused,
     layouts,
+    lost,
     orders,
     realjudge,
     schedules,
@@ -173,7 +174,10 @@ class Judge:
         self.findings += [self.bound_finding(*entry) for entry in self.bounds]
         programs = {"A": self.pairs[0].a, "B": self.pairs[0].b}
         self.findings += [found for e in self.evidence for found in sensitivity.unsure(e, programs)]
-        for found in (found for e in self.evidence for found in sensitivity.turned(e, programs)):
+        for found in (
+            *(f for e in self.evidence for f in sensitivity.turned(e, programs)),
+            *lost.findings(self.evidence),
+        ):
             self.find(found)
         verdicts = [level(evidence, self.runner.freedoms, self.real) for evidence in self.evidence]
         report = conclusions.report(self, verdicts)
@@ -228,14 +232,16 @@ class Judge:
     def other_type(self, pair: Pair) -> None:
         """Outputs of another dtype or shape than the other side's, at this set of shapes: scope, and a warning.
 
-        Another shape is an error: B computes there, and gives less or more than A without saying so.
+        Another shape is an error: B computes there, and gives less or more than A without saying so.  Not where sizes
+        that are equal at the given shapes are not: that B takes them for one size is its scope.
         """
         wrong = structure.mismatch(pair)
         if wrong is None:
             return
         place = structure.divergence(pair)
         said = f"at {in_words(self.shape_of(pair))} {wrong[0].verdict.reason}"
-        silent = pair is not self.pairs[0] and wrong[0].verdict.reason.endswith("shape")
+        given = self.pairs[0]
+        silent = pair is not given and wrong[0].verdict.reason.endswith("shape") and structure.scaled(given, pair)
         code, scope_ = ("shape-mismatch", "") if silent else ("specialised-shape", "scope: ")
         self.find(Finding(code, f"{scope_}{said}", place and place.b, "error" if silent else "warning"))
         self.uncounted(pair, f"not counted: {wrong[0].verdict.reason}")

@@ -23,6 +23,18 @@ def mismatch(pair: Pair) -> tuple[OutputResult, Witness] | None:
     return None
 
 
+def scaled(given: Pair, pair: Pair) -> bool:
+    """Whether sizes that are equal among the given inputs are equal in ``pair`` too."""
+    becomes: dict[int, int] = {}
+    for name, x in given.inputs.items():
+        other = pair.inputs.get(name)
+        if other is None or other.ndim != x.ndim:
+            return False
+        if any(becomes.setdefault(old, new) != new for old, new in zip(x.shape, other.shape, strict=True)):
+            return False
+    return True
+
+
 def divergence(pair: Pair) -> Divergence | None:
     """Where each side makes the first output whose type differs: its allocation, or the operation that gives it."""
     for (name, a), (_, b) in zip(pair.a.outputs, pair.b.outputs, strict=True):

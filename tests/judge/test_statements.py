@@ -21,10 +21,10 @@ from lowering.ir.types import F32, TensorType
 from tests.semantics.programs import EQUAL, Body, arrays, launched, options, program
 
 
-def judged(*pairs: tuple[Program, Program, str]) -> Report:
+def judged(*pairs: tuple[Program, Program, *tuple[str, ...]]) -> Report:
     with np.errstate(all="ignore"):
         return judge(
-            [a for a, _, _ in pairs], [b for _, b, _ in pairs], [arrays(1, spec) for _, _, spec in pairs], options()
+            [a for a, *_ in pairs], [b for _, b, *_ in pairs], [arrays(1, *s) for _, _, *s in pairs], options()
         )
 
 
@@ -82,6 +82,25 @@ def test_an_output_of_another_shape_elsewhere_is_an_error() -> None:
     assert [shape.level for shape in report.shapes] == [Level.BITWISE, Level.UNDECIDED, Level.BITWISE]
     assert "another shape" in report.shapes[1].note and not report.shapes[2].note
     assert "inputs are finite; proved at 2 sets of shapes" in report.assumptions
+
+
+def first_rows(shapes: tuple[tuple[int, int], tuple[int, int]], like: int) -> Program:
+    """x0 + 0 * (a sum of x1), in as many columns as one of them has."""
+    b = Builder()
+    values = [b.value(TensorType(F32, shape)) for shape in shapes]
+    b.block.args = values
+    part = b("slice", values[0], start=(0, 0), limit=(shapes[0][0], shapes[like][1]), step=(1, 1))
+    return Program(b.block, ["x0", "x1"], [("out0", b("mul", part, b.like(2.0, part)))])
+
+
+def test_sizes_that_are_made_different_are_scope() -> None:
+    def at(*shapes: tuple[int, int]) -> tuple[Program, Program, *tuple[str, ...]]:
+        specs = [f"f32[{m},{n}]" for m, n in shapes]
+        return first_rows(shapes, 0), first_rows(shapes, 1), *specs  # type: ignore[arg-type]
+
+    together = judged(at((3, 8), (3, 8)), at((3, 9), (3, 9)), at((3, 9), (3, 5)))
+    [found] = [finding for finding in together.findings if "another shape" in finding.message]
+    assert (found.code, found.severity) == ("specialised-shape", "warning")
 
 
 # -- undefined values --------------------------------------------------------------------------------------------
