@@ -14,6 +14,7 @@ from equivalence.evaluator import Freedoms, Lanes
 from equivalence.evaluator.lanes import INTEGER_DATA
 from equivalence.judge.compare import Comparison, blocks, compare, paths_equal
 from equivalence.judge.runs import PairRun
+from equivalence.verdicts import Finding
 from lowering.errors import Span
 from lowering.ir.types import dtype
 
@@ -53,6 +54,7 @@ class Evidence:
     unsure: dict[str, int] = field(default_factory=dict)  # by side: lanes of integers that rounding may move
     lanes: int = 0  # looked at for that
     turns: dict[str, int] = field(default_factory=dict)  # by side: runs whose control rounding may turn on it alone
+    lost: dict[str, Finding] = field(default_factory=dict)  # by side: digits that the other one keeps on some input
     freedoms_a: int = 0
     freedoms_b: int = 0
     undefined_a: bool = False

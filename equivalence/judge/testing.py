@@ -13,7 +13,7 @@ import numpy as np
 
 from equivalence.interpretations.depends import Depends
 from equivalence.interpretations.hazards import Hazards
-from equivalence.judge import beyond, inputs, overflowed, ranges, ties, undefined
+from equivalence.judge import beyond, inputs, lost, overflowed, ranges, ties, undefined
 from equivalence.judge.compare import Comparison, compare
 from equivalence.judge.evidence import Failure
 from equivalence.judge.planes import value
@@ -62,6 +62,7 @@ def compared(
         if label in inputs.USUAL:
             evidence.count_turns(test.run)
             evidence.count_unsure(seen)
+    lost.look(judge, test.run, label, test.seen)
     if label in inputs.EQUAL:
         _below_zero(judge, test.run)
     _undefined(judge, test.moved)

@@ -21,7 +21,8 @@ ENTRIES = (
         "precision-lost",
         "one side's error bound exceeds the tolerance of the output's type",
         """The same real function, but one side rounds so early or so coarsely that its result can be further from the
-        truth than the tolerance. The exit code is 1.""",
+        truth than the tolerance. The exit code is 1, unless it is a warning: then B loses digits that A keeps only on
+        inputs far from the given ones, which the message names, or in elements far below the largest one.""",
         """A cast to a narrow format before a sum or a product costs digits that no later step brings back.""",
         """
         acc += tl.dot(a, b).to(tl.bfloat16)     # a bf16 hop in every tile

@@ -73,6 +73,8 @@ def _dims(shape: ShapeResult) -> str:
 def _reservations(report: Report) -> list[str]:
     """What a reader of one line must know beside the level."""
     parts = [f"but {finding.message}" for finding in report.findings if finding.severity == "error"][:1]
+    lost = [f for f in report.findings if f.severity == "warning" and f.message.startswith("B loses precision")]
+    parts += [f"but {finding.message}" for finding in lost[:1]]
     if report.special_values:
         parts.append(_special_headline(report))
     strays = next((layout for layout in report.layouts if layout.status == "b strays"), None)
