@@ -64,6 +64,17 @@ class Refilled:
 
 
 @dataclass(slots=True)
+class Tuned:
+    """The run in which every autotuned launch that updates its arguments was tried once before, as KIR.
+
+    ``launches``: (kernel, arguments that nothing puts back, file, line) of each.
+    """
+
+    kir: str
+    launches: list[tuple[str, str, str, int]]
+
+
+@dataclass(slots=True)
 class Captured:
     """One run as data.  ``kir``: printed Program; ``inputs``: its inputs by name, in its order."""
 
@@ -79,6 +90,7 @@ class Captured:
     derived: list[str] = field(default_factory=list)  # constants that may have been computed from a model's weights
     second: Called | None = None  # of the first capture, where that left state behind
     refilled: Refilled | None = None  # of the first capture at a small shape, where that showed something
+    tuned: Tuned | None = None  # of the first capture, where an autotuner's trials may show
     checks_shapes: bool = True  # False for hand-written kernels: they run at shapes they are not meant for
     sources: dict[str, str] = field(default_factory=dict)  # 'ttir', 'aten', 'stablehlo': for `irverify lower`
 

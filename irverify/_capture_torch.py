@@ -8,11 +8,12 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from irverify._capture import Called, Captured, CaptureOptions, Refilled, array_at, laid_out
+from irverify._capture import Called, Captured, CaptureOptions, Refilled, Tuned, array_at, laid_out
 from irverify.loading import Bound
 from irverify.values import ArrayValue, Named, arrays_in, map_arrays
 from irverify.weights import KEPT, WEIGHT, Weights, drawn, share
@@ -33,7 +34,7 @@ class TorchAdapter:
         self.session_: Any = None
         self.torch: Any = None
         self.checked_configurations = False
-        self.checked_state = self.checked_refilling = False
+        self.checked_state = self.checked_refilling = self.checked_trials = False
         self.names: dict[str, str] = {}  # of this side's weights -> the other side's
         self.own: list[str] = []  # float buffers that have this side's values
         self.others: list[str] = []  # buffers of the other side that this side's do not stand for
@@ -157,6 +158,9 @@ class TorchAdapter:
         if refill:
             self.checked_refilling = True
             captured.refilled = self._refilled_call()
+        if not self.checked_trials:
+            self.checked_trials = True
+            captured.tuned = _tuned(trace)
         if not self.checked_configurations and config is None:
             self.checked_configurations = True
             self._other_configurations(captured, function, bound, trace.configurations)
@@ -235,6 +239,19 @@ class TorchAdapter:
                 captured.broken_configurations[number] = f"does not lower: {error}"
             except Exception as error:
                 captured.broken_configurations[number] = f"does not run: {type(error).__name__}: {error}"
+
+
+def _tuned(trace: HostTrace) -> Tuned | None:
+    """The run as an autotuner makes it that tries a configuration first."""
+    if not trace.tuned:
+        return None
+    tried = {update.event for update in trace.tuned}
+    events = [again for i, event in enumerate(trace.events) for again in [event] * (1 + (i in tried))]
+    launches = [(u.kernel, ", ".join(u.arguments), u.span.file, u.span.line) for u in trace.tuned]
+    try:
+        return Tuned(lowered(replace(trace, events=events, races={})), launches)
+    except IrverifyError:
+        return Tuned("", launches)
 
 
 def _elements(bound: Bound) -> int:

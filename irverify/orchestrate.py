@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equivalence.verdicts import Check, Finding, Level, Report, ShapeResult, Subject, Verdict, Witness
-from irverify import __version__, configurations, cotangents, repeated, sandbox
+from irverify import __version__, configurations, cotangents, repeated, retuned, sandbox
 from irverify.collect import Collected, Variant, collect
 from irverify.early import Early
 from irverify.exchange import POLL_SECONDS, Exchange
@@ -122,6 +122,7 @@ def _run(prepared: Prepared, options: CompareOptions, exchange: Exchange, progre
     report.findings += configurations.findings(exchange, files, _briefly(options))
     report.timings["configurations"] = time.monotonic() - judged_at
     report.findings += repeated.findings(exchange, files, _briefly(options))
+    report.findings += retuned.findings(exchange, files, _briefly(options))
     found, check = cotangents.examine(exchange, files, _briefly(options))
     report.findings += found
     if check is not None:

@@ -316,6 +316,8 @@ class SideRun:
             self.exchange.publish(f"{name}.second", asdict(captured.second))
         if captured.refilled is not None:
             self.exchange.publish(f"{self.job.side}.refilled", {"at": name, **asdict(captured.refilled)})
+        if captured.tuned is not None:
+            self.exchange.publish(f"{self.job.side}.tuned", {"at": name, **asdict(captured.tuned)})
         outputs = [[output, dtype, list(shape)] for output, dtype, shape in captured.outputs]
         self.exchange.publish(
             name,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -36,7 +36,7 @@ from lowering.capture.torch_precision import ieee_convolutions
 from lowering.capture.torch_refilled import Refilled, look
 from lowering.capture.torch_second import SecondCall, Watch, copied
 from lowering.capture.torch_tensor import CPU, CUDA, VirtualTensor
-from lowering.capture.trace import HostTrace, Launch, PointerArg
+from lowering.capture.trace import HostTrace, KernelArg, Launch, PointerArg, TunedUpdate
 from lowering.capture.virtual_gpu import VirtualGpu
 from lowering.errors import Span
 
@@ -212,15 +212,16 @@ class TorchSession:
             return f"`{name}` was made without device= at line {made.line} of {Path(made.file).name}"
         return f"`{name}` is on the CPU; move it to the device of the other arguments"
 
-    def updates(self, kernel: str, names: list[str]) -> None:
+    def updates(self, kernel: str, arguments: Sequence[KernelArg], updated: Sequence[int]) -> None:
         """An autotuner's trial runs update arguments too, unless it is told to put them back."""
-        unprotected = self.chooser.unprotected(names)
-        if unprotected and self.recorder is not None:
-            words = ", ".join(unprotected)
-            self.recorder.note(
-                f"kernel {kernel} updates {words} in place, and its autotuner does not put it back (reset_to_zero, "
-                f"restore_value): the call that tunes also accumulates its trial runs; not modelled: {self.span()}"
-            )
+        kept = self.chooser.put_back()
+        if kept is None or self.recorder is None:
+            return
+        back = {_storage(argument) for argument in arguments if argument.name.split(".")[0] in kept}
+        names = tuple(arguments[i].name for i in updated if _storage(arguments[i]) not in back)
+        if names:
+            trace = self.recorder.trace
+            trace.tuned.append(TunedUpdate(len(trace.events), kernel, names, self.span()))
 
     def launch(self, launch: Launch) -> None:
         assert self.recorder is not None
@@ -247,6 +248,10 @@ class CpuPointer(ValueError):
 def run_captured(call: Callable[..., Any], *values: Any) -> Any:
     """The frame that ends the search for the user's source line."""
     return call(*values)
+
+
+def _storage(argument: KernelArg) -> int | None:
+    return argument.value.storage if isinstance(argument.value, PointerArg) else None
 
 
 @contextlib.contextmanager

@@ -101,6 +101,16 @@ class HostRead:
 Event = AtenCall | Launch | HostRead
 
 
+@dataclass(frozen=True, slots=True)
+class TunedUpdate:
+    """A launch that an autotuner tries out first, on arguments that it updates and that nothing puts back."""
+
+    event: int  # among the trace's events: the launch
+    kernel: str
+    arguments: tuple[str, ...]
+    span: Span = UNKNOWN_SPAN
+
+
 @dataclass(slots=True)
 class HostTrace:
     """One run of a host function.
@@ -121,6 +131,7 @@ class HostTrace:
     host_draws: list[str] = field(default_factory=list)  # random numbers that are constants of this run, by name
     races: dict[int, str] = field(default_factory=dict)  # event -> what it does not wait for (stream_races.py)
     addresses: dict[int, int] = field(default_factory=dict)  # storage -> where it began, if the host asked
+    tuned: list[TunedUpdate] = field(default_factory=list)
     contents: dict[str, bool | int | float] = field(default_factory=dict)  # of containers (torch_containers.py)
 
     def pointers_in(self, storage: Storage) -> list[tuple[int, int, int]]:

@@ -29,11 +29,12 @@ class Chooser:
     candidates: dict[int, list[Any]] = field(default_factory=dict)
     tuned: set[int] = field(default_factory=set)
     found: bool = False
+    tunes: bool = False  # whether the running tuner has not chosen yet for these arguments
 
     def restrict(self, tuner: Autotuner, configs: list[Any]) -> list[Any]:
         """The configurations that are tried."""
         name = tuner.base_fn.__name__
-        self.found = False
+        self.found, self.tunes = False, True
         self.counts[name] = len(configs)
         self.candidates[id(tuner)] = list(configs)
         if self.forced is None:
@@ -56,16 +57,18 @@ class Chooser:
         self.found = True
         return list(_POSSIBLE)
 
-    def unprotected(self, names: list[str]) -> list[str]:
-        """Those of the arguments that the running tuner's trials leave changed; [] where hooks may do anything."""
+    def put_back(self) -> set[str] | None:
+        """The arguments that the running tuner restores after its trials; None where it makes none that show.
+
+        It makes none where it has one configuration, or has chosen before; hooks may put back anything.
+        """
         tuner = self.running[-1] if self.running else None
-        if tuner is None or len(self.candidates.get(id(tuner), tuner.configs)) < 2:
-            return []
+        if tuner is None or not self.tunes or len(self.candidates.get(id(tuner), tuner.configs)) < 2:
+            return None
         hooks = [getattr(config, "pre_hook", None) for config in tuner.configs]
         if any(hooks) or getattr(tuner, "user_defined_pre_hook", False):
-            return []
-        kept = {*getattr(tuner, "reset_to_zero", ()), *getattr(tuner, "restore_value", ())}
-        return list(dict.fromkeys(name for name in names if name.split(".")[0] not in kept))
+            return None
+        return {*getattr(tuner, "reset_to_zero", ()), *getattr(tuner, "restore_value", ())}
 
     def describe(self) -> str:
         """The running tuner's choice: 'configuration 0 of 3: BLOCK: 64, num_warps: 4'; "" outside an autotuner."""
@@ -89,6 +92,7 @@ def install(chooser: Callable[[], Chooser], benchmark: Callable[..., Any]) -> Ca
             current.tuned.add(id(self))
             self.cache.clear()
         current.running.append(self)
+        current.tunes = False
         try:
             return old_run(self, *args, **kwargs)
         finally:

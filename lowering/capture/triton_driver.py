@@ -23,7 +23,7 @@ from triton.backends.nvidia.compiler import CUDABackend
 from triton.runtime.driver import driver
 
 from lowering.capture.torch_tensor import VirtualTensor
-from lowering.capture.trace import KernelArg, Launch
+from lowering.capture.trace import KernelArg, Launch, PointerArg
 from lowering.capture.triton_shared import OutOfSharedMemory, Stage, has_dot, is_worth_asking, shared_memory_of
 from lowering.capture.triton_sink import LaunchSink, active_sink
 from lowering.capture.ttir_stores import parameters_of
@@ -138,7 +138,7 @@ class TtirDriver(DriverBase):
         return torch.cuda
 
     def get_benchmarker(self) -> Callable[..., Any]:
-        return active_sink().benchmark
+        return lambda *args, **options: active_sink().benchmark(*args, **options)  # tuners outlive a session
 
     def get_empty_cache_for_benchmark(self) -> Any:
         return None
@@ -177,7 +177,7 @@ class TtirLauncher:
             sink.recorder.note(f"shared memory of kernel {self.kernel} (num_stages={stages}) was not checked")
         arguments = list(self._bind(sink, values))
         self._check(arguments)
-        sink.updates(self.kernel, [arguments[index].name for index in self.metadata.irverify_updated])
+        sink.updates(self.kernel, arguments, self._updated(arguments))
         self.text = self.text or function.decode()  # one string per kernel, however often it is launched
         sink.launch(
             Launch(
@@ -201,6 +201,12 @@ class TtirLauncher:
             raise Unsupported(f"a launch of {self.kernel} with {len(values)} arguments", sink.span())
         rest = iter(values)
         return tuple(None if skip else next(rest) for skip in skipped)
+
+    def _updated(self, arguments: list[KernelArg]) -> list[int]:
+        """Arguments that the kernel reads and writes, be it under two names."""
+        storages = [a.value.storage if isinstance(a.value, PointerArg) else None for a in arguments]
+        twice = [i for i in self.metadata.irverify_written if storages.count(storages[i]) > 1]
+        return sorted({*self.metadata.irverify_updated, *twice})
 
     def _constants(self, values: tuple[Any, ...]) -> dict[str, Any]:
         triples = zip(self.names, self.signature, values)

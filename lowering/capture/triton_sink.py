@@ -5,11 +5,11 @@ Takes nothing from Triton itself, so that drivers and launchers cached by Triton
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from lowering.capture.recorder import Recorder
-from lowering.capture.trace import Launch, PointerArg
+from lowering.capture.trace import KernelArg, Launch, PointerArg
 from lowering.capture.virtual_gpu import VirtualGpu
 from lowering.errors import Span, UsageError
 
@@ -32,7 +32,7 @@ class LaunchSink(Protocol):
 
     def launch(self, launch: Launch) -> None: ...
 
-    def updates(self, kernel: str, names: list[str]) -> None: ...
+    def updates(self, kernel: str, arguments: Sequence[KernelArg], updated: Sequence[int]) -> None: ...
 
     def configuration(self, kernel: str) -> str: ...
 

@@ -1,0 +1,24 @@
+"""The findings about what a host does around its kernels, explained.  Data only."""
+
+from __future__ import annotations
+
+from irverify.explain.entry import Entry
+
+ENTRIES = (
+    Entry(
+        "autotune-repeats",
+        "an autotuner's trial runs update an argument that nothing puts back",
+        """A kernel under @triton.autotune with several configurations reads what it writes: it adds atomically to an
+        argument, or loads and stores it, and the run in which it is launched once more gives something else. On a
+        device the call that tunes runs the kernel many times before the run that counts. An error where one side
+        alone does so (the exit code is 1), a warning where both do, or where that run could not be compared.""",
+        """The first result is wrong, the later ones are right, and a test that calls the function once before it looks
+        never shows it. The verdict speaks of a call that finds its configuration chosen.""",
+        """
+        @triton.autotune(configs=[Config({"BLOCK": 64}), Config({"BLOCK": 128})], key=["n"])
+        ... tl.atomic_add(y_ptr + row, tl.sum(x, axis=0))
+        """,
+        """Name the argument: reset_to_zero=["y_ptr"] for sums that begin at 0, restore_value=["p_ptr"] for updates in
+        place; or write to a tensor of its own.""",
+    ),
+)
