@@ -2,7 +2,8 @@
 
 Three rules more than `Error` has.  An operation on exact operands whose result is exact has no error.  Lanes with
 equal words of `ties` tie in every implementation.  A tie of two lanes that both programs compare, with the same
-words, is one tie: whatever the roundings make of it, they make it on both sides.
+words, is one tie: whatever the roundings make of it, they make it on both sides.  So is a value at a step of a
+rounding, or of a cast to integers, which both programs round, up or down, to even or away from zero.
 """
 
 from __future__ import annotations
@@ -85,11 +86,14 @@ class TieError(MeantError):
         return self._unless(exact, e, error)
 
     def op_div(self, site: Site, out: Lanes, x: Sequence[Lanes], e: Sequence[Array], growth: Any) -> Array:
+        """Of approximate quotients those by a power of two: its reciprocal is exact in every implementation."""
         error = super().op_div(site, out, x, e, growth)
-        if not out.dtype.is_float or site.attrs["accuracy"] != "exact":
+        if not out.dtype.is_float:
             return error
         a, b, q = wide(x[0]), wide(x[1]), wide(out)
         exact = (q * b == a) & held(np.abs(a), granule(q) * granule(b), 53) & (_normal(out) | (a == 0)) & (b != 0)
+        if site.attrs["accuracy"] != "exact":
+            exact = exact & ((np.abs(b) == granule(b)) | (a == 0))
         return self._unless(exact, e, error)
 
     def op_math(self, site: Site, out: Lanes, x: Sequence[Lanes], e: Sequence[Array], growth: Any) -> Array:
@@ -104,7 +108,7 @@ class TieError(MeantError):
         error = super().op_cast(site, out, x, e, growth)
         if out.dtype.is_float and x[0].dtype.is_float:
             return self._unless((wide(out) == wide(x[0])) & np.isfinite(wide(out)), e, error)
-        return error
+        return self._at_step(error, x[0], "trunc") if x[0].dtype.is_float else error
 
     def op_reduce(self, site: Site, out: Lanes, x: Sequence[Lanes], e: Sequence[Array], growth: Any) -> Array:
         error = super().op_reduce(site, out, x, e, growth)
@@ -156,11 +160,25 @@ class TieError(MeantError):
             return doubt
         same = tied & (words_of(x[0]) == words_of(x[1]))
         left = tied & ~same
-        if left.any():
-            pairs = np.broadcast_to(self.ties.pair(x[0], x[1]), left.shape)
-            self.seen.append(np.unique(pairs[left]))
-            same = same | (left & np.isin(pairs, self.shared))
-        return np.where(same, 0.0, doubt)
+        return np.where(same | self._on_both(left, self.ties.pair(x[0], x[1])), 0.0, doubt)
+
+    def op_round(self, site: Site, out: Lanes, x: Sequence[Lanes], e: Sequence[Array], growth: Any) -> Array:
+        return self._at_step(super().op_round(site, out, x, e, growth), x[0], site.attrs["mode"])
+
+    def _at_step(self, doubt: Array, x: Lanes, mode: str) -> Array:
+        """No doubt where the value is at a step itself, and both programs round it there."""
+        half, value = mode in ("even", "away"), wide(x)
+        steps = np.mod(value, 1.0) == (0.5 if half else 0.0)
+        tied = (doubt != 0) & (steps & (value != 0) if mode == "trunc" else steps)
+        return np.where(self._on_both(tied, self.ties.step(x, half)), 0.0, doubt)
+
+    def _on_both(self, tied: Array, words: Array) -> Array:
+        """Those of the uncertain ties that the other program has too; notes them all."""
+        if not tied.any():
+            return tied
+        tied, words = np.broadcast_arrays(tied, words)
+        self.seen.append(np.unique(words[tied]))
+        return tied & np.isin(words, self.shared)
 
     def several(self, site: Site, outs: Sequence[Lanes], args: Sequence[Lanes], extra: Any = None) -> list[Planes]:
         planes, axis = super().several(site, outs, args, extra), site.attrs["axis"] + 1

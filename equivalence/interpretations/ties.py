@@ -16,7 +16,7 @@ import numpy as np
 from equivalence.evaluator.lanes import Lanes, Planes
 from equivalence.fields.mersenne import MASK
 from equivalence.interpretations.base import Site
-from equivalence.interpretations.exact import Exact
+from equivalence.interpretations.exact import Exact, unsigned
 from equivalence.interpretations.hashed import Words, as_float
 
 PLANE = "ties"
@@ -86,6 +86,10 @@ class Ties(Exact):
     def pair(self, a: Lanes, b: Lanes) -> Words:
         """A word of two operands of a comparison, in either order."""
         return self.sym("pair", words_of(a), words_of(b))
+
+    def step(self, x: Lanes, half: bool) -> Words:
+        """A word of what is rounded, whatever its sign; ``half``: to the nearest whole number."""
+        return self.mix("half" if half else "whole", unsigned(words_of(x))[0])
 
     def op_select(self, site: Site, out: Lanes, c: Lanes, a: Lanes, b: Lanes) -> Planes:
         """A certain condition has chosen."""

@@ -60,13 +60,17 @@ def _unit(x: np.ndarray) -> float:
 
 
 def decides(program: Program) -> bool:
-    """Whether a comparison, an argmax or a sort of floats is in it."""
+    """Whether floats are compared, ordered or made whole in it: an argmax, a sort, a floor, a cast to integers."""
     return any(_decision(op) for op in program.walk())
 
 
 def _decision(op: Op) -> bool:
     if op.name == "sort":
         return True
-    if op.name not in ("cmp", "reduce", "scan") or not op.operands[0].type.dtype.is_float:
+    if not op.operands or not op.operands[0].type.dtype.is_float:
         return False
-    return op.name == "cmp" or op.attrs["combine"] in ("argmax", "argmin", "region")
+    if op.name == "cast":
+        return not op.results[0].type.dtype.is_float
+    if op.name in ("reduce", "scan"):
+        return op.attrs["combine"] in ("argmax", "argmin", "region")
+    return op.name in ("cmp", "round")

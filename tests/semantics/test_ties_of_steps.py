@@ -1,0 +1,113 @@
+"""Ties of roundings to whole numbers: floors, ceilings and halves of values that no rounding moved, and their counts.
+
+The wrong one of a pair differs from the right one at a step alone, where the value is exact in every implementation.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from equivalence.verdicts import Level
+from lowering.ir.types import I32
+from tests.semantics.programs import Body, level
+
+X, BINS = ("f32[64]",), 8
+
+
+def whole(mode: str, value: Body) -> Body:
+    """``value`` rounded to a whole number."""
+    return lambda k, *x: k.b("round", value(k, *x), mode=mode)
+
+
+def integers(body: Body) -> Body:
+    return lambda k, *x: k.cast(body(k, *x), "i32", rounding="rtz")
+
+
+def times(factor: float) -> Body:
+    return lambda k, x: k.mul(x, factor)
+
+
+def over(divisor: float) -> Body:
+    return lambda k, x: k.div(x, divisor)
+
+
+def quotient(accuracy: str = "exact", impl: str = "") -> Body:
+    return lambda k, x, y: k.b("div", x, y, accuracy=accuracy, impl=impl)
+
+
+def half_up(value: Body) -> Body:
+    return lambda k, *x: k.b("round", k.add(value(k, *x), 0.5), mode="floor")
+
+
+def closed(value: Body, right: bool = False) -> Body:
+    """The bin of a value: closed on the left, or on the right."""
+
+    def body(k, x):
+        bins = k.b("round", value(k, x), mode="ceil" if right else "floor")
+        return k.cast(k.sub(bins, 1.0) if right else bins, "i32", rounding="rtz")
+
+    return body
+
+
+def counted(bins: Body) -> Body:
+    """How many elements are in each bin."""
+
+    def body(k, x):
+        shape = (*x.type.shape, BINS)
+        hit = k.b.cmp("eq", k.b.broadcast(bins(k, x), shape, (0,)), k.b.index(shape, 1, I32))
+        return k.sum(k.cast(hit, "i32"), axis=0)
+
+    return body
+
+
+def magic(k, x):
+    """To the nearest whole number by way of a large one."""
+    return k.sub(k.add(k.mul(x, 4.0), 12582912.0), 12582912.0)
+
+
+def from_below(k, x):
+    """A floor made of a truncation."""
+    v = k.mul(x, 10.0)
+    down = k.b("round", v, mode="trunc")
+    return k.where(k.cmp("gt", down, v), k.sub(down, 1.0), down)
+
+
+def one_less(value: Body) -> Body:
+    return lambda k, *x: k.sub(k.b("round", value(k, *x), mode="ceil"), 1.0)
+
+
+APART: dict[str, tuple[Body, Body, tuple[str, ...]]] = {
+    "bins closed on the right": (counted(closed(times(4.0))), counted(closed(times(4.0), right=True)), X),
+    "bins of an inexact product": (closed(times(0.3)), closed(times(0.3), right=True), X),
+    "a floor and a ceiling of a quotient": (whole("floor", over(0.3)), one_less(over(0.3)), X),
+    "halves of a product up": (integers(whole("even", times(16.0))), integers(half_up(times(16.0))), X),
+    "halves of a quotient up": (whole("even", quotient()), half_up(quotient()), X + X),
+    "halves of an approximate quotient away from zero": (
+        whole("even", quotient("approx", "xla")), whole("away", quotient("approx", "cuda-fast")), X + X),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", APART)
+def test_other_steps_are_different(name: str) -> None:
+    a, b, specs = APART[name]
+    assert level(a, b, *specs) is Level.DIFFERENT
+
+
+SAME: dict[str, tuple[Body, Body, tuple[str, ...]]] = {
+    "bins of a product and of a quotient": (counted(closed(times(4.0))), counted(closed(over(0.25))), X),
+    "bins of inexact ones": (counted(closed(times(10.0))), counted(closed(over(0.1))), X),
+    "a floor of inexact ones": (whole("floor", times(10.0)), whole("floor", over(0.1)), X),
+    "the nearest by way of a large number": (whole("even", times(4.0)), magic, X),
+    "a floor made of a truncation": (whole("floor", times(10.0)), from_below, X),
+    "a floor and a ceiling turned round": (
+        whole("floor", times(0.3)), lambda k, x: k.b("neg", whole("ceil", times(-0.3))(k, x)), X),
+    "halves of a quotient and of a product with a reciprocal": (
+        whole("even", quotient("approx", "xla")),
+        whole("even", lambda k, x, y: k.mul(x, k.div(k.lit(1.0, y), y))), X + X),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_equal_steps_are_not_different(name: str) -> None:
+    a, b, specs = SAME[name]
+    assert level(a, b, *specs) is not Level.DIFFERENT
