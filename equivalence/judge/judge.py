@@ -174,10 +174,8 @@ class Judge:
         self.findings += [self.bound_finding(*entry) for entry in self.bounds]
         programs = {"A": self.pairs[0].a, "B": self.pairs[0].b}
         self.findings += [found for e in self.evidence for found in sensitivity.unsure(e, programs)]
-        for found in (
-            *(f for e in self.evidence for f in sensitivity.turned(e, programs)),
-            *lost.findings(self.evidence),
-        ):
+        turned = [found for e in self.evidence for found in sensitivity.turned(e, programs)]
+        for found in (*turned, *lost.findings(self.evidence)):
             self.find(found)
         verdicts = [level(evidence, self.runner.freedoms, self.real) for evidence in self.evidence]
         report = conclusions.report(self, verdicts)
@@ -285,6 +283,7 @@ class Judge:
     def random_draws(self, pair: Pair, run: PairRun) -> None:
         """Whether the two draw the same numbers; where they do, that rests on generators in the same state."""
         draws = [scope.draws(program) for program in (pair.a, pair.b)]
+        self.real.steered |= scope.by_host(draws[0]) != scope.by_host(draws[1])
         self.real.random |= draws[0] != draws[1] or scope.streams_differ(run.a.draws, run.b.draws)
         if self.real.random:
             places = [event.span for outcome in (run.a, run.b) for event in outcome.events if event.code == RANDOM]

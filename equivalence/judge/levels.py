@@ -26,6 +26,7 @@ class RealState:
     unread: bool = False  # float data choose elements of arrays that the other side does not have
     unseen: list[tuple[Span, str]] | None = None
     random: bool = False
+    steered: bool = False  # the hosts draw unlike numbers, and may go on by them
     delta: dict[str, float] | None = None  # outputs whose real functions were shown to differ: by how much
     opaque: tuple[str, Span] | None = None  # the first operation that `real` cannot see into
 
@@ -33,7 +34,7 @@ class RealState:
 def level(evidence: Evidence, freedoms: Freedoms, real: RealState) -> Verdict:
     """The strongest level that the evidence supports."""
     alike = evidence.equal["exact"] or evidence.equal["reassociated"]
-    if real.random and not alike:
+    if real.steered or (real.random and not alike):
         return Verdict(Level.UNDECIDED, reason="random streams: the numbers that the two sides draw cannot be matched")
     if evidence.witnessed:
         return _different(evidence)

@@ -73,6 +73,11 @@ def draws(program: Program) -> frozenset[tuple[Any, ...]]:
     return frozenset(named) | {("host", name) for name in program.attrs.get("draws", ())}
 
 
+def by_host(draws: frozenset[tuple[Any, ...]]) -> frozenset[tuple[Any, ...]]:
+    """Those that a host drew for itself: what it did with them need not be part of the program."""
+    return frozenset(draw for draw in draws if draw[0] == "host")
+
+
 def streams_differ(a: set[int], b: set[int]) -> bool:
     """Whether two counter-based generators were run at other counters or keys (padding lanes may differ)."""
     if not a or not b:
