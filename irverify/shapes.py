@@ -163,17 +163,22 @@ def resize(shape: Sequence[int], classes: Mapping[str, int], sizes: Mapping[str,
     return tuple(new.get(size, size) for size in shape)
 
 
-SPLIT = "equal sizes made different"
+SPLIT, EXCHANGED = "equal sizes made different", "the same sizes exchanged"
+#: Other sizes than one block, by factors of it: powers of two first, which more kernels take, in no order of size.
+_FACTORS = (2.0, 4.0, 0.5, 8.0, 3.0, 5.0)
 _MAX_SPLIT_TRIES = 24
 
 
-def split(shapes: Sequence[Shape], works: Callable[[list[Shape]], bool], step: int = _USUAL_BLOCK) -> list[Shape]:
+def split(shapes: Sequence[Shape], works: Callable[[list[Shape]], bool], step: int = _USUAL_BLOCK) -> list[list[Shape]]:
     """Equal dimensions made different wherever ``works`` still says yes: a square matrix hides swapped strides.
 
-    Each group of equal sizes is tried one position at a time, then by pairs (the shared dimension of a product).
+    Each group of equal sizes is tried one position at a time, then by pairs (the shared dimension of a product).  Gives
+    all changes together, then, where there are several, each by itself: the other side may take only some of them.
     """
     current, tries = list(shapes), 0
-    fresh = (step * factor for factor in (2, 4, 3, 5, 6, 7))
+    alone: list[list[Shape]] = []
+    known = {size for shape in shapes for size in shape}
+    fresh = (size for size in (int(step * factor) for factor in _FACTORS) if size not in known)
     for size, places in _repeated(shapes).items():
         for chosen in [*combinations(places, 1), *combinations(places, 2)]:
             free = all(current[array][axis] == size for array, axis in chosen)
@@ -183,13 +188,21 @@ def split(shapes: Sequence[Shape], works: Callable[[list[Shape]], bool], step: i
             tries += 1
             new_size = next(fresh, None)
             if new_size is None:
-                return current
+                return [current, *alone]
             changed = _with_sizes(current, chosen, new_size)
             if works(changed):
                 current = changed
+                alone.append(_with_sizes(shapes, chosen, new_size))
             else:
                 fresh = chain([new_size], fresh)
-    return current
+    return [current, *alone] if len(alone) > 1 else [current]
+
+
+def exchanged(shapes: Sequence[Shape]) -> list[Shape]:
+    """The largest size where the smallest was, and so on: which of two sizes is the larger one may matter."""
+    varied = sorted({size for shape in shapes for size in shape if size >= SMALLEST_VARIED})
+    other = dict(zip(varied, reversed(varied), strict=True))
+    return [tuple(other.get(size, size) for size in shape) for shape in shapes]
 
 
 def _repeated(shapes: Sequence[Shape]) -> dict[int, list[tuple[int, int]]]:

@@ -28,6 +28,7 @@ from lowering.errors import InternalError, UsageError
 GIVEN = "given"
 SMALL, MOST = 1 << 16, 1 << 17  # input elements: below, the given shape is the one tried as views; above, none is
 NO_LAYOUTS = "no-layouts"  # published, with the reason, where views are not tried
+MOST_SPLIT = 5  # sets of shapes in which equal sizes are made different
 MOST_SECONDS = 2.0  # of a capture that is repeated for every layout
 
 
@@ -127,24 +128,28 @@ class SideRun:
             return 0
         last: list[tuple[dict[str, Any], Captured]] = []
 
-        def works(new: Sequence[shapes.Shape]) -> bool:
-            variant = {"label": shapes.SPLIT, "arguments": make(new), "sizes": {}, "init": self._own_init()}
+        def works(new: Sequence[shapes.Shape], label: str = shapes.SPLIT) -> bool:
+            variant = {"label": label, "arguments": make(new), "sizes": {}, "init": self._own_init()}
             try:
                 captured = self._capture(variant, index)
             except InternalError:
                 raise
             except Exception:
                 return False
-            last.append((variant, captured))
+            last[:] = [(variant, captured)]
             return captured.checks_shapes
 
-        shapes.split(recipe.square, works)
-        if not last or not last[-1][1].checks_shapes:
-            return 0
-        variant, captured = last[-1]
+        count = 0
+        for new in shapes.split(recipe.square, works):
+            for label, tried in ((shapes.SPLIT, new), (shapes.EXCHANGED, shapes.exchanged(new))):
+                if count < MOST_SPLIT and tried != list(recipe.square) and works(tried, label):
+                    self._publish_split(index + count, label, *last[-1])
+                    count += 1
+        return count
+
+    def _publish_split(self, index: int, label: str, variant: dict[str, Any], captured: Captured) -> None:
         self.exchange.publish(f"v{index}", variant)
-        self._publish(f"v{index}", shapes.SPLIT, captured)
-        return 1
+        self._publish(f"v{index}", label, captured)
 
     def _try_numbers(self, index: int, recipe: leading.Recipe) -> int:
         """One more run with other floats among the arguments (scalars.py)."""

@@ -181,7 +181,7 @@ def choose_entries(a: SourceFile, b: SourceFile, entry_a: str | None, entry_b: s
     """The entry of each side: named, Model/ModelNew, the one public function, the same name on both sides."""
     options_a, options_b = _options(a, entry_a, "Model"), _options(b, entry_b, "ModelNew")
     shared = [name for name in options_a if name in options_b]
-    if len(shared) == 1:
+    if len(shared) == 1 and (len(options_a) == 1) != (len(options_b) == 1):
         _refuse_one_text(a, b, shared[0], [*options_a, *options_b])
     if len(shared) == 1 and (len(options_a) > 1 or len(options_b) > 1):
         options_a, options_b = (

@@ -209,7 +209,9 @@ def alike(given: Mapping[str, np.ndarray]) -> Arrays:
     for key, x in given.items():
         if is_float(x) and x.size and not key.startswith("weight:") and not is_flag(x.astype(np.float64)):
             model = first.setdefault((x.ndim, x.shape[-1:], x.dtype), x)
-            made[key] = model if model.shape == x.shape else np.resize(model, x.shape)
+            same = model if model.shape == x.shape else np.resize(model, x.shape)
+            outside = bool((x >= 0).all()) and bool((same < 0).any())  # probabilities, variances
+            made[key] = into_domain(same.astype(float), x.astype(float)).astype(x.dtype) if outside else same
     return made
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
@@ -18,6 +18,8 @@ from equivalence.judge.inputs import Arrays, is_float
 from equivalence.judge.runs import Pair
 
 _RANGE = re.compile(r"\bin\s*[\[(]\s*(?P<low>[^,\s]+)\s*,\s*(?P<high>[^\])\s]+)\s*(?P<close>[\])])")
+_DIMS = re.compile(r"\[(?P<dims>[\w\s,]+)\]")
+_TRAIT = re.compile(r"\bsorted\b")
 _NAMED = re.compile(r"\s*(?P<name>[A-Za-z_]\w*)\s*=")
 ENDS, REDRAWN, LITERALS = "integers at the ends of their range", "other integers of their range", "integers of the code"
 THROUGHOUT, ONE_GIVEN = "one integer of the code throughout", "one given integer, which the code names, throughout"
@@ -32,17 +34,23 @@ MOST_LITERALS, MOST_THROUGHOUT = 16, 6
 class Range:
     """From ``low`` up to ``high``, which belongs to it only where ``closed``; infinite where it is no number.
 
-    ``arranged``: more was promised than a range (sorted, a permutation), so values are not drawn anew.
+    ``arranged``: more was promised than a range (sorted, a permutation), so values are not drawn anew; of floats that
+    are ``sorted`` every other set of values is put in order too.
     """
 
     low: float
     high: float
     closed: bool
     arranged: bool = False
+    sorted: bool = False
 
     def kept(self, x: np.ndarray) -> np.ndarray:
         """``x`` with what lies outside moved to the nearest value of its dtype inside."""
         low, high = self.low, self.high
+        if self.sorted:
+            return replace(self, sorted=False).kept(np.sort(x, axis=-1))
+        if np.isinf(low) and np.isinf(high):
+            return x
         wide = np.clip(np.nan_to_num(x.astype(np.float64), nan=low), low, high)
         made = wide.astype(x.dtype)
         for _ in range(2):  # rounding to the dtype may step over an end
@@ -71,17 +79,41 @@ class Range:
 
 
 def declared(specs: Sequence[Any], pair: Pair) -> dict[str, Range]:
-    """By input, for those with a range, by position or as name=spec."""
+    """By input, for those with a range or in order, by position or as name=spec.
+
+    A range that ends at a dimension as it was written down ([0,50) beside f32[50,64]) ends at its size here.
+    """
     names, found = list(pair.inputs), {}
+    texts: dict[str, str] = {}
     for position, spec in enumerate(specs):
-        match = _RANGE.search(spec) if isinstance(spec, str) else None
-        if match is None:
+        if isinstance(spec, str):
+            named = _NAMED.match(spec)
+            texts[named["name"] if named else names[position] if position < len(names) else ""] = spec
+    sizes = _sizes(texts, pair)
+    for name, spec in texts.items():
+        match, in_order = _RANGE.search(spec), _TRAIT.search(spec) is not None
+        if match is None and not in_order:
             continue
-        named = _NAMED.match(spec)
-        name = named["name"] if named else names[position] if position < len(names) else ""
-        low, high = _number(match["low"], -np.inf), _number(match["high"], np.inf)
-        arranged = "sorted" in spec or "permutation" in spec
-        found[name] = Range(low, high, match["close"] == "]", arranged)
+        arranged = in_order or "permutation" in spec
+        low, high, closed = -np.inf, np.inf, True
+        if match is not None:
+            low, high, closed = _number(match["low"], low), _number(match["high"], high), match["close"] == "]"
+            high = sizes.get(high, high) if not closed else high
+        found[name] = Range(low, high, closed, arranged, in_order)
+    return found
+
+
+def _sizes(texts: Mapping[str, str], pair: Pair) -> dict[float, float]:
+    """For every size that is written down, the least that it is at this set of shapes."""
+    found: dict[float, float] = {}
+    for name, spec in texts.items():
+        dims, x = _DIMS.search(spec), pair.inputs.get(name)
+        written = dims["dims"].split(",") if dims is not None else []
+        if x is None or len(written) != x.ndim:
+            continue
+        for text, size in zip(written, x.shape, strict=True):
+            if text.strip().isdecimal():
+                found[int(text)] = min(size, found.get(int(text), size))
     return found
 
 

@@ -67,8 +67,10 @@ def turning(judge: Judge, tally: Tally) -> None:
     if any(e.witnessed for e in judge.evidence) or all(shown):
         return
     smallest = judge.tested()[0]
+    declared = ranges.declared(judge.options.inputs, smallest)
     for arrays in boundaries.sets(judge, smallest):
-        attempt(judge, smallest, boundaries.LABEL, arrays, tally, one_sided=False)
+        kept = ranges.within(arrays, smallest.inputs, declared)
+        attempt(judge, smallest, boundaries.LABEL, kept, tally, one_sided=False)
 
 
 def _exact_extents(pair: Pair) -> int:

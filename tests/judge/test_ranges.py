@@ -139,3 +139,34 @@ def test_a_distance_that_reaches_a_radius() -> None:
     given = {name: rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
     a, b = (program(inside(pred), "f32[6,3]", "f32[6,3]", "f32[6]") for pred in ("le", "lt"))
     assert judge([a], [b], [given], CompareOptions(a="a", b="b")).verdict.level is Level.DIFFERENT
+
+
+def test_a_range_that_ends_at_a_dimension_follows_it() -> None:
+    """ids in [0,50) of a table with 50 rows: at a set of shapes with 16 rows only 16 of them exist."""
+    both = program(lambda k, x, y: (x, y), "f32[16,6]", "i64[6]")
+    pair = Pair(both, both, {"x0": np.zeros((16, 6), np.float32), "x1": LABELS})
+    found = ranges.declared(["f32[50,24]", "i64[12] in [0,50)"], pair)
+    assert found["x1"].integers == (0, 15)
+    assert ranges.declared(["f32[50,24]", "i64[12] in [0,49)"], pair)["x1"].integers == (0, 48)
+    assert ranges.declared(["f32[16,6]", "i64[6] in [0,16)"], pair)["x1"].integers == (0, 15)
+
+
+def test_floats_that_were_promised_in_order_stay_in_order() -> None:
+    edges = np.sort(X, axis=-1)
+    pair = Pair(BOTH, BOTH, {"x0": edges, "x1": LABELS})
+    declared = ranges.declared(["f32[4,6] sorted"], pair)
+    for name in inputs.SETS:
+        made = ranges.within(inputs.make(name, pair.inputs, 0), pair.inputs, declared)["x0"]
+        assert (np.diff(made, axis=-1) >= 0).all(), name
+    free = [ranges.within(inputs.make(name, pair.inputs, 0), pair.inputs, {})["x0"] for name in inputs.SETS]
+    assert any((np.diff(made, axis=-1) < 0).any() for made in free)
+
+
+def test_alike_inputs_stay_in_the_domain_of_each() -> None:
+    signed, shares = (
+        np.linspace(-2, 2, 24, dtype=np.float32).reshape(4, 6),
+        np.linspace(0.1, 0.9, 24, dtype=np.float32).reshape(4, 6),
+    )
+    made = inputs.alike({"p": signed, "q": shares})
+    assert np.array_equal(made["p"], signed) and (made["q"] >= 0).all() and (made["q"] <= 1).all()
+    assert np.array_equal(inputs.alike({"p": shares, "q": signed})["q"], shares)

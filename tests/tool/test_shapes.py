@@ -75,12 +75,20 @@ def test_split_separates_a_square_product() -> None:
         (_, inner), (inner_b, _) = new
         return inner == inner_b
 
-    (rows, inner), (inner_b, columns) = shapes.split([(64, 64), (64, 64)], is_product)
+    together, *alone = shapes.split([(64, 64), (64, 64)], is_product)
+    (rows, inner), (inner_b, columns) = together
     assert inner == inner_b and len({rows, inner, columns}) == 3
+    assert len(alone) == 2 and all(is_product(new) and new != [(64, 64), (64, 64)] for new in alone)
+    assert all(len({size for shape in new for size in shape}) == 2 for new in alone), "one size by itself"
 
 
 def test_split_leaves_what_must_be_equal() -> None:
-    assert shapes.split([(64,), (64,)], lambda new: new[0] == new[1]) == [(64,), (64,)]
+    assert shapes.split([(64,), (64,)], lambda new: new[0] == new[1]) == [[(64,), (64,)]]
+
+
+def test_sizes_are_exchanged_so_that_the_other_one_is_the_larger() -> None:
+    assert shapes.exchanged([(64, 16), (16, 128), (2, 64)]) == [(64, 128), (128, 16), (2, 64)]
+    assert shapes.exchanged([(3, 2), (1,)]) == [(3, 2), (1,)], "small ones are channels or batches"
 
 
 def test_a_short_leading_dimension_is_repetition() -> None:
