@@ -12,7 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from lowering.capture.trace import AtenCall, HostRead, HostTrace, KernelArg, Launch, PointerArg, Storage, TensorRef
+from lowering.capture.trace import (
+    AtenCall,
+    HostRead,
+    HostTrace,
+    KernelArg,
+    Launch,
+    PointerArg,
+    Storage,
+    TensorRef,
+    UnsynchronisedRead,
+)
 from lowering.errors import UNKNOWN_SPAN, Span, Unsupported
 from lowering.frontends import aten
 from lowering.frontends.aten.dtypes import KIR_NAMES, TORCH_NAMES
@@ -134,6 +144,8 @@ class _TorchLowering:
             attrs["draws"] = list(self.trace.host_draws)
         if self.trace.contents:
             attrs["contents"] = [_held(name, number) for name, number in self.trace.contents.items()]
+        if self.trace.unsynchronised:
+            attrs["unsynchronised"] = [_read_too_early(read) for read in self.trace.unsynchronised]
         names = [name for name, _ in self.trace.inputs]
         return Program(self.builder.block, names, outputs, self.kernels, attrs, [*self.trace.notes, *self.notes])
 
@@ -142,6 +154,11 @@ def _held(name: str, number: bool | int | float) -> str:
     """'i64 2 len(cache)': a number that a container among the arguments held before the call."""
     kind = "bool" if isinstance(number, bool) else "int64" if isinstance(number, int) else "float64"
     return f"{KIR_NAMES[kind]} {number!r} {name}"
+
+
+def _read_too_early(read: UnsynchronisedRead) -> str:
+    """Where the host reads, the line of the copy, and by what it reads; tabs in between."""
+    return "\t".join(map(str, (read.span.file, read.span.line, read.copied.line, read.construct)))
 
 
 def _notes(trace: HostTrace) -> list[str]:

@@ -21,4 +21,18 @@ ENTRIES = (
         """Name the argument: reset_to_zero=["y_ptr"] for sums that begin at 0, restore_value=["p_ptr"] for updates in
         place; or write to a tensor of its own.""",
     ),
+    Entry(
+        "unsynchronised-read",
+        "the host reads a non_blocking copy without waiting for it",
+        """A tensor is copied to the host with non_blocking=True and read there (item, tolist, numpy, or an operation on
+        the CPU) with no synchronize of the stream, of an event after the copy, or of the device in between. An error
+        where one side alone does so (the exit code is 1), a warning where both do.""",
+        """Such a copy goes to pinned memory and returns before it has run. What the host finds there is what was there
+        before, and whether that happens is a matter of time.""",
+        """
+        host = lengths.to("cpu", non_blocking=True)
+        longest = max(host.tolist())
+        """,
+        """Leave out non_blocking, or call torch.cuda.current_stream().synchronize() before the read.""",
+    ),
 )

@@ -152,15 +152,19 @@ class Recorder:
         tables = list(self.trace.storages.values())
         return tuple(sorted({id for table in tables for _, id, _ in self.trace.pointers_in(table)}))
 
-    def read(self, tensor: torch.Tensor, span: Span, construct: str = "a host read") -> None:
-        """Makes the tensor's bytes true and enters that the host saw them.  Constants are not worth an event."""
+    def read(self, tensor: torch.Tensor, span: Span, construct: str = "a host read", waits: bool = True) -> None:
+        """Makes the tensor's bytes true and enters that the host saw them.  Constants are not worth an event.
+
+        ``waits``: for the current stream, as it does for a tensor that is not on the host.
+        """
         if not self.is_symbolic(tensor):
             return
         ref = self.ref(tensor)
         if ref.storage in self.tainted:
             self._make_true(tensor, ref, span, construct)
         self._append(HostRead(ref, array_of(tensor), span))
-        self.clocks.wait_for_current()
+        if waits:
+            self.clocks.wait_for_current()
 
     def _append(self, event: Event) -> None:
         self.trace.events.append(event)

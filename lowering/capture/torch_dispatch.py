@@ -18,6 +18,7 @@ from torch.utils._pytree import tree_iter, tree_map
 from lowering.capture import aten_policy as policy
 from lowering.capture.aten_events import as_data, functional_form, references_in, written_tensors
 from lowering.capture.draws import Streams
+from lowering.capture.host_copies import HostCopies
 from lowering.capture.host_tables import HostTables
 from lowering.capture.recorder import Recorder
 from lowering.capture.torch_precision import flags_in_force, sentence
@@ -56,6 +57,7 @@ class Dispatcher:
         self._running: list[str] = []
         self.streams = Streams()
         self.clocks = Clocks()
+        self.host_copies = HostCopies(self.clocks)
         self.formulas = True  # whether tables that the call makes of no input are lowered by their formula
         self._tables: HostTables | None = None  # of the recorder
         self._device_tables: DeviceTables | None = None  # of the recorder, where tables are not lowered by formulas
@@ -92,6 +94,7 @@ class Dispatcher:
 
     def _plain(self, func: Any, args: Any, kwargs: Any) -> Any:
         """An op on tensors that are none of the trace's: what it draws is a constant of this run."""
+        kwargs = _unpinned(kwargs)
         if self.recorder is None:
             return func(*args, **kwargs)
         if torch.Tag.nondeterministic_seeded not in func.tags:
@@ -161,8 +164,12 @@ class Dispatcher:
         wrappers: dict[int, VirtualTensor] = {}
         inner_args, inner_kwargs = tree_map(lambda leaf: _unwrap(leaf, wrappers), (args, kwargs))
         inner_kwargs = _on_cpu(inner_kwargs)
+        on_host = claim is None or claim.type != "cuda"
+        copies = policy.packet_name(func) in _MAY_BLOCK and _to_host(args, claim)
+        if self.host_copies and on_host and not copies:
+            self._read_on_host(func, inner_args, inner_kwargs)
         if policy.packet_name(func) in policy.READS or _is_boolean_index(func, inner_args):
-            self._read_arguments(func, inner_args, inner_kwargs)
+            self._read_arguments(func, inner_args, inner_kwargs, waits=not on_host)
         before = self._arguments_as_recorded(inner_args, inner_kwargs)
         draw = None
         if self.recorder is not None and torch.Tag.nondeterministic_seeded in func.tags:
@@ -175,8 +182,10 @@ class Dispatcher:
             _follow_metadata(func, args, kwargs)
         if not self._makes_data(func, args, kwargs, result, untrue):
             self._record(func, before, inner_args, inner_kwargs, result, untrue, draw)
-        if policy.packet_name(func) in _MAY_BLOCK and not kwargs.get("non_blocking") and _to_host(args, claim):
+        if copies and not _non_blocking(args, kwargs):
             self.clocks.wait_for_current()
+        elif copies and self.recorder is not None:
+            self.host_copies.started(result, self.span())
         return tree_map(lambda leaf: _wrap(leaf, wrappers, claim), result)
 
     def _refuse_mixed_devices(self, func: Any, args: Any, kwargs: Any) -> None:
@@ -274,22 +283,32 @@ class Dispatcher:
 
     # -- reads by the host ---------------------------------------------------------------------------------------
 
-    def _read_arguments(self, func: Any, args: Any, kwargs: Any) -> None:
+    def _read_on_host(self, func: Any, args: Any, kwargs: Any) -> None:
+        """An op of the CPU reads its arguments at once; one that only looks at their shapes does not."""
+        if self.recorder is None or policy.is_view(func) or policy.packet_name(func) in policy.ALLOCATORS:
+            return
+        for leaf in tree_iter((args, kwargs)):
+            if isinstance(leaf, torch.Tensor):
+                self.host_copies.read(leaf, self.recorder.trace, policy.packet_name(func), self.span())
+
+    def _read_arguments(self, func: Any, args: Any, kwargs: Any, waits: bool) -> None:
         if self.recorder is None:
             return
         name = policy.packet_name(func)
         tensors = [leaf for leaf in tree_iter((args, kwargs)) if isinstance(leaf, torch.Tensor)]
         chosen = [t for t in tensors if t.dtype in (torch.bool, torch.uint8)] if name == "aten.index" else tensors
         for tensor in chosen:
-            self.recorder.read(tensor, self.span(), name)
+            self.recorder.read(tensor, self.span(), name, waits)
         if name not in ("aten._local_scalar_dense", "aten.equal", "aten.is_nonzero"):
             self.recorder.note(f"the size of {name}'s result at {self.span()} is the one for these inputs")
 
-    def read_by_host(self, inner: torch.Tensor, construct: str) -> torch.Tensor:
-        """The inner tensor, its values made true and the read recorded."""
+    def read_by_host(self, inner: torch.Tensor, construct: str, waits: bool) -> torch.Tensor:
+        """The inner tensor, its values made true and the read recorded; it ``waits`` where it is no CPU tensor's."""
         with no_dispatch():
             if self.recorder is not None:
-                self.recorder.read(inner, self.span(), construct)
+                if self.host_copies and not waits:
+                    self.host_copies.read(inner, self.recorder.trace, construct, self.span())
+                self.recorder.read(inner, self.span(), construct, waits)
             return inner.detach()
 
     def address(self, inner: torch.Tensor) -> int:
@@ -373,13 +392,21 @@ def _to_host(args: Any, claim: torch.device | None) -> bool:
     return any(leaf.is_cuda for leaf in sources) and (claim is CPU or not isinstance(args[0], VirtualTensor))
 
 
+def _non_blocking(args: Any, kwargs: Any) -> bool:
+    """Of copy_ or _to_copy."""
+    return bool(kwargs.get("non_blocking") or (len(args) > 2 and args[2]))
+
+
 def _on_cpu(kwargs: dict[str, Any]) -> dict[str, Any]:
     changed = dict(kwargs)
     if changed.get("device") is not None:
         changed["device"] = CPU
-    if changed.get("pin_memory"):
-        changed["pin_memory"] = False
-    return changed
+    return _unpinned(changed)
+
+
+def _unpinned(kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Pinned memory is that of a driver, which is not here."""
+    return {**kwargs, "pin_memory": False} if kwargs.get("pin_memory") else kwargs
 
 
 def _execute(func: Any, args: Any, kwargs: Any) -> tuple[Any, bool]:

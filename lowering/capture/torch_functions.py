@@ -22,7 +22,8 @@ _LEFT_ALONE = {torch.device}
 # C++ turns Python sequences among indices into tensors of the same device as the indexed one: on meta, without data.
 _INDEXING = {torch.Tensor.__getitem__, torch.Tensor.__setitem__}
 _INDEX_IS_DEVICE = {torch.Tensor.to, torch.nn.Module.to}
-_READS = {torch.Tensor.numpy: "numpy()", torch.Tensor.tolist: "tolist()", torch.Tensor.__array__: "numpy()"}
+_READS = {torch.Tensor.numpy: "numpy()", torch.Tensor.tolist: "tolist()", torch.Tensor.__array__: "numpy()",
+          torch.Tensor.__repr__: "printing"}  # fmt: skip
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -126,7 +127,7 @@ class FunctionMode(TorchFunctionMode):
     def _read_plain(self, tensor: Any, construct: str) -> None:
         """A plain CPU tensor may hold results too (``buffer.copy_(x)``): its reads are reads of the trace."""
         if isinstance(tensor, torch.Tensor) and not isinstance(tensor, VirtualTensor):
-            self.dispatcher.read_by_host(tensor, construct)
+            self.dispatcher.read_by_host(tensor, construct, waits=False)
 
 
 def _on_meta(kwargs: dict[str, Any]) -> dict[str, Any]:

@@ -123,6 +123,7 @@ class TorchSession:
     ) -> HostTrace:  # fmt: skip
         stale = frozenset(storage._cdata for storage in self._stale)
         self.dispatcher.clocks.begin()
+        self.dispatcher.host_copies.begin()
         recorder = Recorder(self.gpu.target, read_back, stale, self.dispatcher.clocks)
         placer = InputPlacer(recorder, claim, backward)
         with (

@@ -102,7 +102,7 @@ class VirtualTensor(torch.Tensor):
     # -- reads by the host ---------------------------------------------------------------------------------------
 
     def tolist(self) -> Any:
-        return active_dispatcher().read_by_host(self.inner, "tolist()").tolist()
+        return active_dispatcher().read_by_host(self.inner, "tolist()", self.is_cuda).tolist()
 
     def numpy(self, *, force: bool = False) -> Any:
         if self.is_cuda and not force:
@@ -110,14 +110,14 @@ class VirtualTensor(torch.Tensor):
                 "can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu() to copy the tensor to "
                 "host memory first."
             )
-        return active_dispatcher().read_by_host(self.inner, "numpy()").numpy()
+        return active_dispatcher().read_by_host(self.inner, "numpy()", self.is_cuda).numpy()
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         array = self.numpy()
         return array if dtype is None else array.astype(dtype)
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
-        return repr(active_dispatcher().read_by_host(self.inner, "printing"))
+        return repr(active_dispatcher().read_by_host(self.inner, "printing", self.is_cuda))
 
     __str__ = __repr__
 

@@ -111,6 +111,15 @@ class TunedUpdate:
     span: Span = UNKNOWN_SPAN
 
 
+@dataclass(frozen=True, slots=True)
+class UnsynchronisedRead:
+    """``construct`` reads, on the host, what a copy that does not block may not have brought yet."""
+
+    construct: str
+    copied: Span
+    span: Span
+
+
 @dataclass(slots=True)
 class HostTrace:
     """One run of a host function.
@@ -132,6 +141,7 @@ class HostTrace:
     races: dict[int, str] = field(default_factory=dict)  # event -> what it does not wait for (stream_races.py)
     addresses: dict[int, int] = field(default_factory=dict)  # storage -> where it began, if the host asked
     tuned: list[TunedUpdate] = field(default_factory=list)
+    unsynchronised: list[UnsynchronisedRead] = field(default_factory=list)
     contents: dict[str, bool | int | float] = field(default_factory=dict)  # of containers (torch_containers.py)
 
     def pointers_in(self, storage: Storage) -> list[tuple[int, int, int]]:
