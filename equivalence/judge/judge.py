@@ -318,7 +318,12 @@ class Judge:
                 evidence.failures.append(next(iter(sides.values())))
             elif poisoned[position] and not sides:
                 said = f"an undefined lane may reach {evidence.name}, but only as a NaN or an infinity would"
-                self.find(Finding("undefined-read", said))
+                garbage = undefined.unwritten(run, self.runner, position)
+                if len(garbage) == 1:  # 0 times what torch.empty holds: one side alone gives NaN where that is one
+                    said = f"in {garbage.pop().upper()} {said}: it was never written"
+                    self.find(Finding("undefined-read", said, None, "error"))
+                else:
+                    self.find(Finding("undefined-read", said))
 
     def notice(self, run: PairRun, given: bool) -> None:
         """Events of the evaluator as findings; a read outside a buffer that one side makes at ``given`` shapes is its

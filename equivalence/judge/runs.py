@@ -79,6 +79,10 @@ class Runner:
         """The same, with generic combiners applied in a tree."""
         return replace(self, limits=replace(self.limits, tree=True))
 
+    def with_masked_zero(self) -> Runner:
+        """The same, with 0 in lanes that a load masks off: what is undefined then was never written or lies outside."""
+        return replace(self, limits=replace(self.limits, masked_load_is_zero=True))
+
     def the_other_way(self, kind: str) -> Runner:
         """The same, with open choices of a kind ('keys', 'sets') made the other way round."""
         return replace(self, limits=replace(self.limits, backward=kind))

@@ -31,6 +31,13 @@ def influence(run: PairRun, runner: Runner, label: str) -> dict[int, dict[str, F
     return found
 
 
+def unwritten(run: PairRun, runner: Runner, position: int) -> set[str]:
+    """The sides ('a', 'b') on which memory that nothing has written, or that is no array's, can reach an output."""
+    again = runner.with_masked_zero().run(run.pair, [Depends(marks=False)], run.inputs)
+    _, a, b = again.outputs()[position]
+    return {side for side, lanes in (("a", a), ("b", b)) if plane(lanes, "poison").any()}
+
+
 def _moved(run: PairRun, label: str, base: np.ndarray, others: list[np.ndarray]) -> Failure | None:
     wide = base.astype(np.float64)
     for other in others:

@@ -106,6 +106,27 @@ def test_sizes_that_are_made_different_are_scope() -> None:
 # -- undefined values --------------------------------------------------------------------------------------------
 
 
+def stale(n: int, factor: float | None) -> Program:
+    """2x, with ``factor`` times what the output held before: memory that nothing has written."""
+
+    def body(k: Any, x: Any, out: Any) -> None:
+        lanes = k.lanes(n)
+        value = k.mul(k.load(x, lanes), 2.0)
+        k.store(out, lanes, value if factor is None else k.add(value, k.mul(k.load(out, lanes), factor)))
+
+    return launched(body, f"f32[{n}]", out=f"f32[{n}]")
+
+
+def test_nothing_times_unwritten_memory_is_an_error_of_the_side_that_does_it() -> None:
+    found = [f for f in judged((stale(4, None), stale(4, 0.0), "f32[4]")).findings if f.code == "undefined-read"]
+    assert [(f.severity, f.message.startswith("in B")) for f in found] == [("error", True)]
+    both = [f for f in judged((stale(4, 0.0), stale(4, 0.0), "f32[4]")).findings if f.code == "undefined-read"]
+    assert [f.severity for f in both] == ["warning"]
+    masked = judged((stale(4, None), filled(4, 3, spare=True), "f32[4]"))
+    assert all(f.severity != "error" for f in masked.findings if f.code == "undefined-read")
+    assert not [f for f in judged((stale(4, None), stale(4, None), "f32[4]")).findings if f.code == "undefined-read"]
+
+
 def filled(n: int, written: int, spare: bool = False) -> Program:
     """2x in the first elements of an output, undefined ones behind; ``spare``: times 0, so that none moves."""
 
