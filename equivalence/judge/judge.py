@@ -26,6 +26,7 @@ from equivalence.judge import (
     layouts,
     lost,
     orders,
+    proofs,
     realjudge,
     schedules,
     scope,
@@ -178,6 +179,8 @@ class Judge:
         for found in (*turned, *lost.findings(self.evidence)):
             self.find(found)
         verdicts = [level(evidence, self.runner.freedoms, self.real) for evidence in self.evidence]
+        with self.timed("certificate"):
+            verdicts = proofs.run(self, verdicts)
         report = conclusions.report(self, verdicts)
         with self.timed("order of accumulation"):
             accumulations.run(self, report)
