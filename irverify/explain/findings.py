@@ -202,7 +202,8 @@ ENTRIES = (
         speaks of first calls, so the exit code is 1. A note where only plain values go on changing (a counter, a log),
         or where both sides keep state and agree in two calls in a row; a warning where a second call could not be
         looked at. The same code where the second call overwrites the result that the first one returned, or gives what
-        the first one has computed from its arguments (a cache by shape, the scale of the first batch). A cache that
+        the first one has computed from its arguments (a cache by shape, the scale of the first batch), or where the
+        same tensors, refilled with other values, give something else than new ones (a cache by identity). A cache that
         is filled once is no state in this sense, and buffers and parameters are inputs, whose new values are
         compared.""",
         """A running average or a step counter makes the second call another function than the first, and a port
