@@ -2,8 +2,9 @@
 
 One plane of bits, read beside `error`'s: NONNEG, made by operations whose rounded results cannot be negative (squares,
 exponentials, their sums); BELOW, followed a root or a logarithm of something else that rounding may make negative
-(E[x^2] - E[x]^2 of equal values); BEYOND, followed an infinity or a NaN that finite operands gave.  A select keeps the
-bits of the lane it takes.  Bounds say nothing of such lanes; which side has them does.
+(E[x^2] - E[x]^2 of equal values); BEYOND, followed an infinity or a NaN that finite operands gave, LARGE where their
+size gave it, and no division by 0, root or logarithm.  A select keeps the bits of the lane it takes.  Bounds say
+nothing of such lanes; which side has them does.
 """
 
 from __future__ import annotations
@@ -17,13 +18,15 @@ from equivalence.evaluator.lanes import Lanes, Planes
 from equivalence.interpretations.base import Interpretation, Site
 from lowering.errors import Span
 
-NONNEG, BELOW, BEYOND = np.uint8(1), np.uint8(2), np.uint8(4)
-_CARRIED = BELOW | BEYOND
+NONNEG, BELOW, BEYOND, LARGE = np.uint8(1), np.uint8(2), np.uint8(4), np.uint8(8)
+_CARRIED = BELOW | BEYOND | LARGE
 PLANE = "hazard"
 #: Functions whose results are never negative, and those that keep the sign of their argument.
 _NEVER_NEGATIVE = frozenset({"exp", "exp2", "sqrt", "rsqrt", "cosh", "erfc"})
 _SIGN_KEPT = frozenset({"tanh", "sinh", "asinh", "atan", "cbrt", "expm1", "log1p", "erf"})
 _ROOTS = frozenset({"sqrt", "rsqrt", "log", "log2", "log10"})
+#: What gives an infinity only where a result is too large.
+_GROWING = frozenset({"add", "sub", "mul", "fma", "cast", "scan", "exp", "exp2", "expm1", "sinh", "cosh"})
 
 Array = np.ndarray
 
@@ -127,14 +130,15 @@ class Hazards(Interpretation):
         lost = ~np.isfinite(out.data)
         if site.name == "reduce":
             finite = np.isfinite(args[0].full(args[0].data)).all(axis=site.attrs["axis"] + 1)
-            return np.where(lost & finite, BEYOND, np.uint8(0))
+            return np.where(lost & finite, BEYOND | LARGE, np.uint8(0))
         if site.name == "dot":
             finite = all(np.isfinite(a.data).all() for a in args)
-            return np.where(lost & finite, BEYOND, np.uint8(0))
+            return np.where(lost & finite, BEYOND | LARGE, np.uint8(0))
         for a in args:
             if a.dtype.is_float:
                 lost = lost & np.isfinite(a.data)
-        return np.where(lost, BEYOND, np.uint8(0))
+        by_size = site.name in _GROWING or (site.name == "math" and site.attrs["fn"] in _GROWING)
+        return np.where(lost, BEYOND | LARGE if by_size else BEYOND, np.uint8(0))
 
 
 def _bits(x: Lanes) -> Array:
@@ -165,4 +169,4 @@ def _may_be_below(x: Lanes, bits: Array) -> Array:
     return near & ((bits & NONNEG) == 0)
 
 
-__all__ = ["BELOW", "BEYOND", "NONNEG", "PLANE", "Hazards"]
+__all__ = ["BELOW", "BEYOND", "LARGE", "NONNEG", "PLANE", "Hazards"]

@@ -6,10 +6,12 @@ finite scope turns finite operands into an infinity, so a side that does so alon
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from equivalence.evaluator import Lanes
-from equivalence.interpretations.hazards import BELOW, BEYOND, PLANE
+from equivalence.interpretations.hazards import BELOW, BEYOND, LARGE, PLANE
 from equivalence.judge.planes import plane, value
 
 Array = np.ndarray
@@ -39,6 +41,12 @@ def excused(a: Lanes, b: Lanes) -> Array | None:
 def below(lanes: Lanes) -> bool:
     """Whether some defined lane may be a NaN for that reason."""
     return _has(lanes, BELOW) and bool((_bit(lanes, BELOW) & (plane(lanes, "poison") == 0)).any())
+
+
+def everywhere(outputs: Sequence[tuple[str, Lanes, Lanes]]) -> bool:
+    """Whether both sides became too large on the way to some output: no matter which, the inputs are out of scope."""
+    sides = [a for _, a, _ in outputs], [b for _, _, b in outputs]
+    return all(any(_has(lanes, LARGE) and _bit(lanes, LARGE).any() for lanes in side) for side in sides)
 
 
 def _room(clean: Lanes) -> float:

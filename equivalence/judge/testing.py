@@ -57,6 +57,7 @@ def compared(
     if label in beyond.BEYOND:
         one_sided = _finite(test.run)
     one_sided |= label in ranges.IN_DOMAIN
+    one_sided &= not _out_of_scope(test.run, label)
     for evidence, seen in zip(judge.evidence, test.seen, strict=True):
         evidence.add_test(test.run, label, seen, one_sided)
         if label in inputs.USUAL:
@@ -74,10 +75,16 @@ def _finite(done: PairRun) -> bool:
     return all(np.isfinite(value(a).astype(np.float64)).all() for _, a, _ in done.outputs() if a.dtype.is_float)
 
 
+def _out_of_scope(done: PairRun, label: str) -> bool:
+    """Derived inputs on which A overflows as well: a matter of where it does, not of which side does."""
+    return label in inputs.SETS and overflowed.everywhere(done.outputs())
+
+
 def _tested(judge: Judge, pair: Pair, label: str, arrays: Mapping[str, np.ndarray], in_scope: bool) -> Tested:
     done = ties.run(judge.runner, pair, judge.error(pair), arrays)
     if not done.on_path:
         return Tested(done, [], {})
+    in_scope &= not _out_of_scope(done, label)
     seen = [compare(a, b, (), in_scope) for _, a, b in done.outputs()]
     poisoned = any(c.undefined_a.any() or c.undefined_b.any() for c in seen)
     return Tested(done, seen, undefined.influence(done, judge.runner, label) if poisoned else {})

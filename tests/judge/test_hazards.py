@@ -160,3 +160,33 @@ def chosen(to: str | None, branch: bool) -> Body:
 def test_a_choice_by_the_sign_of_a_narrow_sum(to: str | None, branch: bool) -> None:
     found = said(judged(chosen(None, branch), chosen(to, branch), "f32[30]"), "precision-lost")
     assert bool(found) is (to is not None)
+
+
+def powers(k: Kit, x: Value) -> Value:
+    """The sum of each row to the powers 1, 2, 4 ... 32, in a row: the last ones overflow where inputs are large."""
+    rows = [k.sum(x)]
+    for _ in range(5):
+        rows.append(k.mul(rows[-1], rows[-1]))
+    return k.b("concat", *(k.b.reshape(row, (30, 1)) for row in rows), axis=1)
+
+
+def masked_powers(k: Kit, x: Value) -> Value:
+    """The same by a product with ones and zeros: 0 * inf is a NaN in the first ones too."""
+    found, places = powers(k, x), [k.b.index((6, 6), axis) for axis in (0, 1)]
+    kept = k.where(k.b.cmp("eq", *places), k.b.constant(1.0, found.type.dtype, (6, 6)), 0.0)
+    return k.b("dot", found, kept, acc="f32")
+
+
+def test_where_both_overflow_the_inputs_are_out_of_scope() -> None:
+    assert judged(powers, masked_powers, SPEC).verdict.level is not Level.DIFFERENT
+
+
+def test_an_overflow_of_b_alone_is_its_fault() -> None:
+    def plain(k: Kit, x: Value) -> Value:
+        e = k.fn("exp", x)
+        return k.div(e, k.c.spread(k.sum(e), x, 1))
+
+    def shifted(k: Kit, x: Value) -> Value:
+        return plain(k, k.sub(x, k.c.spread(k.b("reduce", x, axis=1, combine="max"), x, 1)))
+
+    assert judged(shifted, plain, SPEC).verdict.level is Level.DIFFERENT
