@@ -13,6 +13,7 @@ import numpy as np
 from equivalence.evaluator.frame import OutOfTime
 from equivalence.interpretations.real import constants_of
 from equivalence.judge import beyond, guards, inputs, magnitudes, ranges, searches, swept
+from equivalence.judge import steps as whole_steps
 from equivalence.judge.runs import Pair
 from equivalence.judge.searches import steps, whole
 from equivalence.judge.tally import Tally
@@ -101,6 +102,9 @@ def _outside(
     seed = judge.options.seed
     for arrays in beyond.near(pair.inputs, constants(pair), seed):
         yield beyond.NEAR, ranges.within(arrays, pair.inputs, declared)
+    if whole_steps.rounds(pair.a) or whole_steps.rounds(pair.b):
+        for arrays in whole_steps.sets(pair.inputs, constants(pair), seed):
+            yield whole_steps.LABEL, ranges.within(arrays, pair.inputs, declared)
     literals = whole(pair)
     yield from ranges.integers(pair.inputs, declared, literals, seed)
     yield from ranges.throughout(pair.inputs, declared, literals)

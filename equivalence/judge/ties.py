@@ -5,8 +5,11 @@ Gives ``run``, which replaces a Runner's for tests and for shrinking their witne
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
+from equivalence.evaluator.frame import Outcome
 from equivalence.interpretations.depends import Depends
 from equivalence.interpretations.error import Error
 from equivalence.interpretations.hazards import Hazards
@@ -28,13 +31,34 @@ def run(runner: Runner, pair: Pair, error: Error, inputs: Inputs) -> PairRun:
     if not plain.on_path or not doubtful(plain) or not (decides(pair.a) or decides(pair.b)):
         return plain
     words = Ties(SEED)
-    found = []
+    found, alone = [], []
     for side, program in enumerate((pair.a, pair.b)):
         own = TieError(error, words)
-        runner.one(program, [words, own], inputs, side=side)
+        alone.append(runner.one(program, [words, own], inputs, side=side))
         found.append(own.found())
     shared = np.intersect1d(*found) if all(keys.size for keys in found) else NO_KEYS
-    return runner.run(pair, [Depends(marks=False), words, TieError(error, words, shared), Hazards()], inputs)
+    done = runner.run(pair, [Depends(marks=False), words, TieError(error, words, shared), Hazards()], inputs)
+    if shared.size:
+        _rest_on_both(done, alone)
+    return done
+
+
+def _rest_on_both(done: PairRun, alone: Sequence[Outcome]) -> None:
+    """A tie that both programs see settles only elements that rest on such ties on both sides.
+
+    Elsewhere the bounds are those of each side ``alone``: a product in f64 misses the step that one in f32 rounds to.
+    """
+    for (name, _), (other, _) in zip(done.pair.a.outputs, done.pair.b.outputs, strict=True):
+        ends = ((done.a, alone[0], name), (done.b, alone[1], other))
+        lanes = [outcome.outputs[key] for outcome, _, key in ends]
+        if any(own.planes is None for own in lanes):
+            continue
+        less = [own.planes["bound"] for own in lanes]  # type: ignore[index]
+        full = [outcome.outputs[key].planes["bound"] for _, outcome, key in ends]  # type: ignore[index]
+        both = (less[0] < full[0]) & (less[1] < full[1])
+        for (outcome, _, key), own, few, most in zip(ends, lanes, less, full, strict=True):
+            bound = np.where(both, few, most)
+            outcome.outputs[key] = own.replace(planes={**own.planes, "bound": bound})  # type: ignore[dict-item]
 
 
 def doubtful(done: PairRun) -> bool:

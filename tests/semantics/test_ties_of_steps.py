@@ -5,8 +5,10 @@ The wrong one of a pair differs from the right one at a step alone, where the va
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+from equivalence.judge import steps
 from equivalence.verdicts import Level
 from lowering.ir.types import I32
 from tests.semantics.programs import Body, level
@@ -60,6 +62,14 @@ def counted(bins: Body) -> Body:
     return body
 
 
+def mean(k, x):
+    return k.mul(k.sum(x), 1 / 16)
+
+
+def small(k, x, y):
+    return k.div(x, k.max(k.min(y, 0.1), 0.01))
+
+
 def magic(k, x):
     """To the nearest whole number by way of a large one."""
     return k.sub(k.add(k.mul(x, 4.0), 12582912.0), 12582912.0)
@@ -76,12 +86,26 @@ def one_less(value: Body) -> Body:
     return lambda k, *x: k.sub(k.b("round", value(k, *x), mode="ceil"), 1.0)
 
 
+def floor_and_rest(to: str | None = None) -> Body:
+    """A floor, in ``to``, and what it leaves of the value in f32."""
+
+    def body(k, x):
+        v = k.mul(x, 10.0)
+        floor = k.b("round", v if to is None else k.mul(k.cast(x, to), 10.0), mode="floor")
+        return k.cast(floor, "f32"), k.sub(v, k.b("round", v, mode="floor"))
+
+    return body
+
+
 APART: dict[str, tuple[Body, Body, tuple[str, ...]]] = {
     "bins closed on the right": (counted(closed(times(4.0))), counted(closed(times(4.0), right=True)), X),
     "bins of an inexact product": (closed(times(0.3)), closed(times(0.3), right=True), X),
     "a floor and a ceiling of a quotient": (whole("floor", over(0.3)), one_less(over(0.3)), X),
     "halves of a product up": (integers(whole("even", times(16.0))), integers(half_up(times(16.0))), X),
     "halves of a quotient up": (whole("even", quotient()), half_up(quotient()), X + X),
+    "halves of a mean up": (whole("even", mean), half_up(mean), ("f32[16,32]",)),
+    "halves of a quotient by small numbers up": (whole("even", small), half_up(small), X + X),
+    "halves of coarse numbers up": (whole("even", times(16.0)), half_up(times(16.0)), ("bf16[8,64]",)),
     "halves of an approximate quotient away from zero": (
         whole("even", quotient("approx", "xla")), whole("away", quotient("approx", "cuda-fast")), X + X),
 }  # fmt: skip
@@ -101,6 +125,7 @@ SAME: dict[str, tuple[Body, Body, tuple[str, ...]]] = {
     "a floor made of a truncation": (whole("floor", times(10.0)), from_below, X),
     "a floor and a ceiling turned round": (
         whole("floor", times(0.3)), lambda k, x: k.b("neg", whole("ceil", times(-0.3))(k, x)), X),
+    "a floor in f64 beside one in f32": (floor_and_rest(), floor_and_rest("f64"), X),
     "halves of a quotient and of a product with a reciprocal": (
         whole("even", quotient("approx", "xla")),
         whole("even", lambda k, x, y: k.mul(x, k.div(k.lit(1.0, y), y))), X + X),
@@ -111,3 +136,11 @@ SAME: dict[str, tuple[Body, Body, tuple[str, ...]]] = {
 def test_equal_steps_are_not_different(name: str) -> None:
     a, b, specs = SAME[name]
     assert level(a, b, *specs) is not Level.DIFFERENT
+
+
+def test_inputs_are_multiples_of_half_a_step() -> None:
+    given = {"x": np.linspace(-3, 3, 40, dtype=np.float32), "s": np.linspace(0.2, 0.3, 40, dtype=np.float32)}
+    assert steps.lengths([4.0, 0.3], [0.25])[:3] == [1.0, 4.0, 0.25]
+    first = next(steps.sets(given, [4.0], 0))
+    assert (np.rint(first["x"] * 2) == first["x"] * 2).all() and (first["s"] == 0.25).all()
+    assert (np.abs(first["x"] % 1) == 0.5).any()
