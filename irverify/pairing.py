@@ -45,7 +45,7 @@ def pair_programs(
         jax_side, results, others = (a, returned_a, returned_b) if functional[0] else (b, returned_b, returned_a)
         notes += _widen(jax_side, results, others)
     written = list(dict.fromkeys(name for program in (a, b) for name in _written(program)))
-    known = [name for name in written if _has(a, name) and _has(b, name)]
+    known = [name for name in written if _has(a, name) and _has(b, name) and _comparable(a, b, name)]
     for program, returned in ((a, returned_a), (b, returned_b)):
         program.outputs = returned + [(name, _value_of(program, name)) for name in known]
     left = [name for name in written if name not in known and not (is_held(a, name) and is_held(b, name))]
@@ -154,6 +154,15 @@ def _has(program: Program, name: str) -> bool:
     return name in _written(program) or argument in program.input_names or argument in contents(program)
 
 
+def _comparable(a: Program, b: Program, name: str) -> bool:
+    """Attributes of modules are the modules' own: those of one name and type are taken to be one result."""
+    return not _is_attribute(name) or _value_of(a, name).type == _value_of(b, name).type
+
+
+def _is_attribute(name: str) -> bool:
+    return name.startswith(f"{WRITTEN}self.")
+
+
 def _value_of(program: Program, name: str) -> Value:
     """What the argument holds at the end: what was written, else what it came with."""
     argument = name.removeprefix(WRITTEN)
@@ -165,6 +174,9 @@ def _left_out(name: str, a: Program, files: tuple[str, str]) -> str:
     argument = name.removeprefix(WRITTEN)
     other = files[1] if name.removeprefix(WRITTEN) in a.input_names else files[0]
     writer = files[0] if other == files[1] else files[1]
+    if _is_attribute(name):
+        setter = files[0] if name in _written(a) else files[1]
+        return f"{setter} sets the attribute {argument}; the other side does not, or to another type: not compared"
     return f"{writer} writes to its argument {argument!r}, which {other} does not take; that was not compared"
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from lowering.capture.recorder import Recorder
+from lowering.capture.torch_attributes import PREFIX
 from lowering.capture.torch_carried import overwritten_results, rests_on_earlier
 from lowering.capture.torch_containers import Contents
 from lowering.capture.torch_inputs import InputPlacer
@@ -90,11 +91,13 @@ class Watch:
         except Exception as error:
             return SecondCall(names, differs=f"it raises {type(error).__name__}: {error}")
 
-    def why_not(self) -> str:
+    def why_not(self, writes: bool = False) -> str:
+        """Why a second call would not be one with the same arguments; ``writes``: their tensors may be written to."""
         trace = self.recorder.trace
         written = {storage for event in trace.events for storage in written_storages(event)}
         rebound = any(slot.rebound is not None for slot in self.placer.slots)
-        if rebound or self.contents.changed() or any(ref.storage in written for _, ref in trace.inputs):
+        inputs = [ref for name, ref in trace.inputs if not writes or name.startswith("weight:")]
+        if rebound or self.contents.changed() or any(ref.storage in written for ref in inputs):
             return "the first call changes its arguments or weights"
         drawn = trace.host_draws or any(isinstance(event, AtenCall) and event.draw for event in trace.events)
         return "the first call draws random numbers" if drawn else ""
@@ -104,7 +107,8 @@ class Watch:
     ) -> SecondCall:
         trace = self.recorder.trace
         since = len(trace.events)
-        plain = [output for output in trace.outputs if output[0] not in results and not output[0].startswith("grad:")]
+        aside = ("grad:", f"written:{PREFIX}")  # attributes are among what is left
+        plain = [output for output in trace.outputs if output[0] not in results and not output[0].startswith(aside)]
         kept = {name: tensor.detach().clone() for name, tensor in {**results, **_chosen(state, names)}.items()}
         first = [*plain, *((name, self.recorder.ref(inner_of(tensor))) for name, tensor in kept.items())]
         trace.outputs = []

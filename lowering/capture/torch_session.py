@@ -20,6 +20,7 @@ from lowering.capture import torch_cuda, torch_host, torch_library, torch_tensor
 from lowering.capture.draws import UNSEEDED, Streams, python_generators
 from lowering.capture.recorder import ReadBack, Recorder
 from lowering.capture.stream_races import races
+from lowering.capture.torch_attributes import Attributes
 from lowering.capture.torch_containers import Contents, enter_changes
 from lowering.capture.torch_dispatch import Dispatcher, MixedDevices
 from lowering.capture.torch_functions import FunctionMode
@@ -141,6 +142,7 @@ class TorchSession:
                 for prefix, module in modules:
                     stack.enter_context(placer.placed_module(module, prefix))
                 looks = call_again or refill
+                attributes = Attributes(modules)
                 watch = Watch(fn, [module for _, module in modules], recorder, placer, contents) if looks else None
                 result = run_captured(call, values)
                 outputs = enter_outputs(recorder, result)
@@ -149,6 +151,7 @@ class TorchSession:
                     enter_gradients(recorder, placer, outputs, run_captured, cotangents)
                 enter_written_inputs(recorder, placer)
                 enter_changes(recorder, contents)
+                attributes.enter(recorder)
             recorder.trace.races = races(recorder.trace, recorder.order, recorder.clocks.tick())
             recorder.trace.host_draws += [*used, *self.dispatcher.streams.asked]
             self._note_configurations(recorder)
@@ -158,7 +161,7 @@ class TorchSession:
             with python_generators(), torch.set_grad_enabled(True):
                 if call_again:
                     self.second = watch.after(outputs, lambda: run_captured(call, values))
-                if refill and not watch.why_not() and (self.second is None or self.second.shows_nothing):
+                if refill and not watch.why_not(writes=True) and (self.second is None or self.second.shows_nothing):
                     first = outputs if self.second is None else {}  # else it has told of these
                     self.refilled = look(recorder, values, first, partial(run_captured, call), ended)
         return trace

@@ -1,0 +1,44 @@
+"""Tensors that a module keeps after a call: compared where both sides set one of the same name and type."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from equivalence.verdicts import Level
+from irverify import compare
+
+MODEL = """
+import torch
+class {name}(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.gate = torch.nn.Linear(8, 4)
+    def forward(self, x):
+        y = self.gate(x)
+        self.aux = {aux}
+        {more}
+        return torch.relu(y)
+def get_inputs():
+    return [torch.randn(6, 8)]
+"""
+
+
+@pytest.mark.parametrize(("aux", "more", "same"), [
+    ("(y * y).mean()", "pass", True),
+    ("(y * y).sum()", "pass", False),
+    ("(y * y).mean()", "self.only = y.sum()", True),  # an attribute of one side alone
+    ("y", "pass", True),  # another type: something else under the same name
+])  # fmt: skip
+def test_an_auxiliary_loss(tmp_path: Path, aux: str, more: str, same: bool) -> None:
+    a, b = tmp_path / "a.py", tmp_path / "b.py"
+    a.write_text(MODEL.format(name="Model", aux="(y * y).mean()", more="pass"))
+    b.write_text(MODEL.format(name="ModelNew", aux=aux, more=more))
+    report = compare(a, b, shapes="given")
+    assert (report.verdict.level is not Level.DIFFERENT) is same, report.verdict
+    assert not [finding for finding in report.findings if finding.severity == "error"]
+    compared = [output.name for output in report.outputs]
+    assert ("written:self.aux" in compared) is (aux != "y")
+    notes = [line for line in report.assumptions if "sets the attribute" in line]
+    assert any("self.only" in line for line in notes) is (more != "pass")
