@@ -17,7 +17,7 @@ from torch.utils._pytree import tree_map
 from lowering.capture.recorder import Recorder
 from lowering.capture.torch_carried import overwritten_results, rests_on_earlier
 from lowering.capture.torch_inputs import tensors_in
-from lowering.capture.torch_outputs import enter_outputs
+from lowering.capture.torch_outputs import enter_outputs, written_storages
 from lowering.capture.torch_tensor import VirtualTensor
 from lowering.capture.trace import AtenCall, Event, HostRead, HostTrace, TensorRef
 
@@ -62,6 +62,7 @@ def _look(
     trace, since = recorder.trace, len(recorder.trace.events)
     if not _refill(values):
         return None
+    others, changed = _copies(values), _changed(recorder, values, ended)
     begun = len(trace.events)
     returned, outputs = _call(recorder, lambda: call(values))
     lost, _ = overwritten_results(recorder, results, returned, since)
@@ -70,7 +71,9 @@ def _look(
         return Refilled(overwritten=lost) if lost else None
     kept = {name: tensor.detach().clone() for name, tensor in returned.items()}  # the next call may write over it
     again = [(name, recorder.ref(_inner(kept[name])) if name in kept else ref) for name, ref in outputs]
-    _, fresh = _call(recorder, lambda: call(_copies(values)))
+    again += _written(recorder, values, changed)
+    _, fresh = _call(recorder, lambda: call(others))
+    fresh += _written(recorder, others, changed)
     if [(name, ref.dtype, ref.shape) for name, ref in again] != [(n, r.dtype, r.shape) for n, r in fresh]:
         return Refilled(overwritten=lost) if lost else None  # shapes that follow from values
     return Refilled(replace(trace, outputs=again), replace(trace, outputs=fresh), lost)
@@ -98,6 +101,21 @@ def _copies(values: dict[str, Any]) -> dict[str, Any]:
         return leaf.detach().clone().requires_grad_(leaf.requires_grad) if isinstance(leaf, torch.Tensor) else leaf
 
     return tree_map(copy, values)
+
+
+def _changed(recorder: Recorder, values: dict[str, Any], ended: int) -> list[int]:
+    """Which of the tensors among the arguments the first call has written to.  ValueError where they share memory."""
+    written = {storage for event in recorder.trace.events[:ended] for storage in written_storages(event)}
+    storages = [recorder.ref(_inner(tensor)).storage for tensor in tensors_in(values)]
+    found = [i for i, storage in enumerate(storages) if storage in written]
+    if any(storages.count(storages[i]) > 1 for i in found):
+        raise ValueError("copies of arguments that share memory would share none")
+    return found
+
+
+def _written(recorder: Recorder, values: dict[str, Any], changed: Sequence[int]) -> list[tuple[str, TensorRef]]:
+    tensors = list(tensors_in(values))
+    return [(f"argument {i}", recorder.ref(_inner(tensors[i].detach().clone()))) for i in changed]
 
 
 def _alike(first: Sequence[Event], later: Sequence[Event]) -> bool:

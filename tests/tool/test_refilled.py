@@ -65,6 +65,11 @@ def test_what_may_be_kept(found, name):
     assert found(name) == []
 
 
+def test_an_argument_that_is_changed_by_what_is_kept(found):
+    (finding,) = found("changes_it_by_a_kept_scale")
+    assert finding.severity == "error" and "argument 0 is another than for new tensors" in finding.message
+
+
 def test_a_result_in_memory_that_a_cache_keeps(found):
     (finding,) = found("into_a_kept_result")
     assert finding.message == "b.py keeps the memory of what it returns (out0) and overwrites it at the next call"

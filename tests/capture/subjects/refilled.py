@@ -96,5 +96,9 @@ def changes_its_argument(x):
     return x.mul_(2)
 
 
+def changes_it_by_a_kept_scale(x):
+    x.div_(_largest(x))
+
+
 def drawn(x):
     return x + torch.rand_like(x)
