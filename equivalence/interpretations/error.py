@@ -22,6 +22,7 @@ from equivalence.numerics.formats import format_of
 from lowering.ir.types import DType
 
 Array = np.ndarray
+MASK = 1e9
 PLANES = ("bound", "expected")
 IMPLEMENTATIONS = {
     "cuda": "triton",
@@ -51,6 +52,11 @@ def rounding(data: Array, dt: DType) -> Array:
     error += tiny
     finite = np.isfinite(data)
     return error if finite.all() else np.where(finite, error, np.inf)
+
+
+def is_mask(value: Array, dt: DType) -> Array:
+    """Literals that stand for minus infinity in an exponential (-1e9, -1e30); no matter to half an ulp of f32 or f64."""
+    return (np.abs(value) >= MASK) & (dt.name in ("f32", "f64"))
 
 
 def _coarser_subnormals(x: Lanes, out: Lanes) -> Array | float:
@@ -120,13 +126,16 @@ class Error(Interpretation):
         self._known: dict[str, Array] = {}  # of the op at hand: what both planes need
 
     def literal(self, data: Array, lanes: Lanes) -> Planes:
-        """A literal of few bits is meant exactly; another one may stand for a real number half an ulp away."""
+        """A literal of few bits is meant exactly; another one may stand for a real number half an ulp away.
+
+        So is a mask of f32 or f64: what it hides is 0 whatever its last digits, and it is subtracted from itself.
+        """
         if not lanes.dtype.is_float:
             return dict.fromkeys(self.names, np.zeros((1,) * data.ndim))
         value = data.astype(np.float64)
         with np.errstate(all="ignore"):
             short = value.astype(np.float32).view(np.uint32) & np.uint32(0xFFF) == 0
-            exact = short & (value.astype(np.float32) == value) | ~np.isfinite(value)
+            exact = short & (value.astype(np.float32) == value) | ~np.isfinite(value) | is_mask(value, lanes.dtype)
             error = np.where(exact, 0.0, rounding(value, lanes.dtype))
         return dict.fromkeys(self.names, error)
 

@@ -84,7 +84,12 @@ def _exp(steps: Array, ulps: float, per_arg: float, absolute: float, normal: flo
         error = _declared(steps, ulps, per_arg, absolute, normal, np.float64(x[i * sx]), size, bits[i * sb])
         if own != 0:
             growth = own * (1 + own) if own <= _LARGE else math.expm1(own) if own < 700 else np.inf
-            error += (size * (1 + 2.0**-22) + 2.0**-148) * growth * _SLACK
+            reach = (size * (1 + 2.0**-22) + 2.0**-148) * growth * _SLACK
+            if own > _LARGE:  # neither is more than exp of the upper end
+                x_wide = np.float64(x[i * sx])
+                upper = x_wide * rate + own + abs(x_wide) * 2.0**-48
+                reach = min(reach, math.exp(upper) * _SLACK + 2.0**-1000) if upper < 700 else reach
+            error += reach
         out[i] = _known(error)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from equivalence.evaluator.lanes import Lanes, Planes
 from equivalence.fields.constants import Constant, Form
 from equivalence.interpretations.enclosure import form_ends
-from equivalence.interpretations.error import Error
+from equivalence.interpretations.error import Error, is_mask
 
 
 class MeantError(Error):
@@ -31,6 +31,6 @@ class MeantError(Error):
     def literal(self, data: np.ndarray, lanes: Lanes) -> Planes:
         made = super().literal(data, lanes)
         for value, away in self.distances.get(lanes.dtype.name, ()):
-            here = data.astype(np.float64) == value
+            here = (data.astype(np.float64) == value) & ~is_mask(data.astype(np.float64), lanes.dtype)
             made = {name: np.where(here, np.maximum(error, away), error) for name, error in made.items()}
         return dict.fromkeys(made, made["bound"])

@@ -33,6 +33,15 @@ def test_exp_covers_every_argument_in_reach() -> None:
     assert not np.isnan(bound).any() and bound[0] == 0
 
 
+def test_exp_of_a_mask_is_zero_whatever_its_error() -> None:
+    """Far below 0 the upper end of the argument decides, not the error alone."""
+    x = np.full(N, -1e30, np.float32)
+    bound = error_loops.exponential(BOUND, 1.0, x, np.zeros(N, np.float32), np.full(N, 1e23))
+    assert bound.max() < 1e-14
+    near = error_loops.exponential(BOUND, 1.0, np.full(N, -90.0, np.float32), np.zeros(N, np.float32), np.full(N, 1e23))
+    assert np.isinf(near).all()
+
+
 def test_exp_is_about_as_tight_as_three_exponentials() -> None:
     x, e, _ = drawn(1)
     with np.errstate(all="ignore"):

@@ -6,7 +6,7 @@ import numpy as np
 
 from equivalence.evaluator import Machine
 from equivalence.interpretations.error import Error
-from tests.semantics.programs import arrays, program
+from tests.semantics.programs import Body, arrays, program
 
 X = "f32[64]"
 
@@ -38,3 +38,23 @@ def test_another_value_compared_may_straddle() -> None:
 def test_adding_an_exact_zero_rounds_nothing() -> None:
     assert bound(lambda k, x: k.sub(x, 0.0)).max() == 0.0
     assert bound(lambda k, x: k.sub(x, 1.0)).max() > 0.0
+
+
+def rescaled(mask: float, start: float) -> Body:
+    """One step of an online softmax whose block is masked throughout: exp(m - max(m, s)) times what there was."""
+
+    def body(k, x):
+        running = k.lit(mask, x)
+        scores = k.where(k.cmp("lt", k.b("abs", x), 1e9), k.lit(-np.inf, x), x)
+        return k.mul(k.fn("exp", k.sub(running, k.max(running, scores))), k.lit(start, x))
+
+    return body
+
+
+def test_a_mask_less_itself_is_zero() -> None:
+    """-1e30 of f32 is 1.5e22 from the decimal; were that its error, exp(m - m) would be unknown, and 0 times it."""
+    assert bound(rescaled(-1e30, 0.0)).max() < 1e-44 and bound(rescaled(-1e30, 1.0)).max() < 1e-5
+
+
+def test_a_literal_of_ordinary_size_may_stand_for_another_number() -> None:
+    assert bound(lambda k, x: k.mul(k.lit(0.1, x), k.lit(1.0, x))).min() > 0.0
