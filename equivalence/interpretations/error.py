@@ -55,7 +55,7 @@ def rounding(data: Array, dt: DType) -> Array:
 
 
 def is_mask(value: Array, dt: DType) -> Array:
-    """Literals that stand for minus infinity in an exponential (-1e9, -1e30); no matter to half an ulp of f32 or f64."""
+    """Literals that stand for minus infinity in an exponential (-1e30); half an ulp of f32 or f64 is no matter."""
     return (np.abs(value) >= MASK) & (dt.name in ("f32", "f64"))
 
 
