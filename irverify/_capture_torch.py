@@ -245,8 +245,9 @@ def _tuned(trace: HostTrace) -> Tuned | None:
     """The run as an autotuner makes it that tries a configuration first."""
     if not trace.tuned:
         return None
-    tried = {update.event for update in trace.tuned}
-    events = [again for i, event in enumerate(trace.events) for again in [event] * (1 + (i in tried))]
+    begun, events = {update.event: update.begun for update in trace.tuned}, list[Any]()
+    for number, event in enumerate(trace.events):
+        events += [event, *(trace.events[begun[number] : number + 1] if number in begun else ())]
     launches = [(u.kernel, ", ".join(u.arguments), u.span.file, u.span.line) for u in trace.tuned]
     try:
         return Tuned(lowered(replace(trace, events=events, races={})), launches)

@@ -78,7 +78,7 @@ class TorchSession:
         from lowering.capture import block_pointers, triton_autotune, triton_driver, triton_sink
 
         warnings.filterwarnings("ignore", message="TRITON_DEFAULT_FP_FUSION")  # the choice is in Launch.options
-        self.chooser = triton_autotune.Chooser()
+        self.chooser = triton_autotune.Chooser(now=lambda: len(self.recorder.trace.events) if self.recorder else 0)
         triton_sink.push(self)
         stack.callback(triton_sink.pop)
         stack.callback(triton_driver.install())
@@ -225,7 +225,7 @@ class TorchSession:
         names = tuple(arguments[i].name for i in updated if _storage(arguments[i]) not in back)
         if names:
             trace = self.recorder.trace
-            trace.tuned.append(TunedUpdate(len(trace.events), kernel, names, self.span()))
+            trace.tuned.append(TunedUpdate(self.chooser.begun, len(trace.events), kernel, names, self.span()))
 
     def launch(self, launch: Launch) -> None:
         assert self.recorder is not None

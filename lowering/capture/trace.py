@@ -103,9 +103,10 @@ Event = AtenCall | Launch | HostRead
 
 @dataclass(frozen=True, slots=True)
 class TunedUpdate:
-    """A launch that an autotuner tries out first, on arguments that it updates and that nothing puts back."""
+    """A launch that an autotuner tries out first, on arguments that it updates and that it is not told to put back."""
 
-    event: int  # among the trace's events: the launch
+    begun: int  # among the trace's events: the first that belongs to a trial, as what a configuration's hook does
+    event: int  # the launch
     kernel: str
     arguments: tuple[str, ...]
     span: Span = UNKNOWN_SPAN

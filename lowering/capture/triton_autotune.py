@@ -30,11 +30,13 @@ class Chooser:
     tuned: set[int] = field(default_factory=set)
     found: bool = False
     tunes: bool = False  # whether the running tuner has not chosen yet for these arguments
+    now: Callable[[], int] = int  # the number of events recorded so far
+    begun: int = 0  # that number, when the running tuner began to choose
 
     def restrict(self, tuner: Autotuner, configs: list[Any]) -> list[Any]:
         """The configurations that are tried."""
         name = tuner.base_fn.__name__
-        self.found, self.tunes = False, True
+        self.found, self.tunes, self.begun = False, True, self.now()
         self.counts[name] = len(configs)
         self.candidates[id(tuner)] = list(configs)
         if self.forced is None:
@@ -60,13 +62,12 @@ class Chooser:
     def put_back(self) -> set[str] | None:
         """The arguments that the running tuner restores after its trials; None where it makes none that show.
 
-        It makes none where it has one configuration, or has chosen before; hooks may put back anything.
+        It makes none where it has one configuration, or has chosen before; hooks around trials may put back anything.
         """
         tuner = self.running[-1] if self.running else None
         if tuner is None or not self.tunes or len(self.candidates.get(id(tuner), tuner.configs)) < 2:
             return None
-        hooks = [getattr(config, "pre_hook", None) for config in tuner.configs]
-        if any(hooks) or getattr(tuner, "user_defined_pre_hook", False):
+        if getattr(tuner, "user_defined_pre_hook", False) or getattr(tuner, "user_defined_post_hook", False):
             return None
         return {*getattr(tuner, "reset_to_zero", ()), *getattr(tuner, "restore_value", ())}
 

@@ -58,7 +58,7 @@ def test_a_cpu_tensor_is_named(session, faults, host, words):
         ("stores", False),
         ("adds_reset", False),
         ("updates_restored", False),
-        ("adds_hooked", False),
+        ("adds_hooked", True),  # whether its hook does is told by a trial
         ("adds_once", False),
     ],
 )

@@ -44,6 +44,7 @@ def found(tmp_path):
     ("name", "kernel", "argument"),
     [
         ("sums", "_sum", "y"),
+        ("sums_with_other_hooks", "_sum", "y"),
         ("steps", "_step", "p"),
         ("doubles_itself", "_double", "y"),
     ],
