@@ -12,12 +12,12 @@ import numpy as np
 
 from equivalence.evaluator.frame import OutOfTime
 from equivalence.interpretations.real import constants_of
-from equivalence.judge import beyond, guards, inputs, magnitudes, ranges, searches, swept
+from equivalence.judge import beyond, guards, inputs, magnitudes, ranges, searches, swept, ties
 from equivalence.judge import steps as whole_steps
 from equivalence.judge.runs import Pair
 from equivalence.judge.searches import steps, whole
 from equivalence.judge.tally import Tally
-from equivalence.judge.testing import attempt
+from equivalence.judge.testing import attempt, compared
 from equivalence.verdicts import Check
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ CHECK = "differential tests"
 def run(judge: Judge) -> None:
     """All derived inputs at the smallest set of shapes and where others reach more; says how many there were."""
     tally, before, large = Tally(), _tests(judge), 0
+    _again(judge)
     for number, pair in enumerate(judge.tested()):
         if pair.size > MOST_ELEMENTS:
             large += 1
@@ -77,6 +78,20 @@ def _at(judge: Judge, pair: Pair, few: bool, tally: Tally) -> None:
             attempt(judge, pair, magnitudes.LABEL, arrays, tally, one_sided=False)
     except OutOfTime:
         tally.late, tally.planned = True, tally.planned + 1
+
+
+def _again(judge: Judge) -> None:
+    """What the fingerprints were taken on, where decisions may explain how values differ: ties count in tests alone."""
+    loose = [e for e in judge.evidence if e.max_abs and not (e.equal["exact"] or e.equal["reassociated"])]
+    if not loose or any(e.witnessed for e in judge.evidence):
+        return
+    counts = _tests(judge)
+    for number, pair in enumerate(judge.pairs):
+        if pair.size <= MOST_ELEMENTS and (ties.decides(pair.a) or ties.decides(pair.b)) and not judge.late():
+            label = "random" if number else "given"
+            compared(judge, pair, label, pair.inputs, Tally(), one_sided=False)
+    for evidence in judge.evidence:
+        evidence.tests = counts  # no inputs more
 
 
 def _at_given(judge: Judge, tally: Tally) -> None:

@@ -11,7 +11,7 @@ import pytest
 from equivalence.judge import steps
 from equivalence.verdicts import Level
 from lowering.ir.types import I32
-from tests.semantics.programs import Body, level
+from tests.semantics.programs import Body, judged, level
 
 X, BINS = ("f32[64]",), 8
 
@@ -144,3 +144,31 @@ def test_inputs_are_multiples_of_half_a_step() -> None:
     first = next(steps.sets(given, [4.0], 0))
     assert (np.rint(first["x"] * 2) == first["x"] * 2).all() and (first["s"] == 0.25).all()
     assert (np.abs(first["x"] % 1) == 0.5).any()
+
+
+def test_given_values_at_the_edges_of_bins() -> None:
+    data = {"x0": (np.arange(40, dtype=np.float32) ** 2 % 23) / 16}
+    a, b = counted(closed(times(4.0))), counted(closed(times(4.0), right=True))
+    report = judged(a, b, "f32[40]", data=data)
+    assert report.verdict.level is Level.DIFFERENT and "given" in report.verdict.reason
+    assert "explains at most 0)" in report.verdict.reason
+
+
+def masked(value: Body, right: bool) -> Body:
+    """Bins of the first half; the other half is in doubt, and left out."""
+
+    def body(k, x):
+        first = k.b.cmp("lt", k.b.index(x.type.shape, 0, I32), k.b.constant(32, I32, x.type.shape))
+        sure, doubtful = (closed(v, right=r)(k, x) for v, r in ((times(4.0), right), (value, False)))
+        shape = (*x.type.shape, BINS)
+        bins = k.b.broadcast(k.b("select", first, sure, doubtful), shape, (0,))
+        hit = k.b("and", k.b.cmp("eq", bins, k.b.index(shape, 1, I32)), k.b.broadcast(first, shape, (0,)))
+        return k.sum(k.cast(hit, "i32"), axis=0)
+
+    return body
+
+
+def test_what_is_masked_leaves_no_doubt() -> None:
+    data = {"x0": np.repeat(np.array([0.75, 0.3], np.float32), 32)}
+    report = judged(masked(times(10.0), False), masked(over(0.1), True), "f32[64]", data=data)
+    assert report.verdict.reason.endswith("(given inputs; rounding explains at most 0)")
