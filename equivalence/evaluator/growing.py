@@ -79,6 +79,7 @@ class Growing:
             literal=a.literal if a.literal == b.literal else SOME,
             product=a.product or b.product,
             fits=a.fits if a.fits == b.fits else None,
+            weight=max(a.weight, b.weight),
         )
 
     def lanes(self) -> Lanes:

@@ -56,7 +56,7 @@ class Lanes:
     sites (machine.Freedoms) whose open choices this value depends on; ``literal`` says whether lanes may be literals;
     ``product`` whether lanes may be a product that the compiler may fuse into an addition.  ``fits``: for floats a
     narrower format that holds every lane; for integers the dtype itself when no lane's word is a sum that may have
-    wrapped.
+    wrapped.  ``weight``: bits of the largest coefficient in the words of integers (weights.py).
     """
 
     dtype: DType
@@ -68,6 +68,7 @@ class Lanes:
     literal: int = ALL
     product: bool = False
     fits: DType | None = None
+    weight: int = 0
     literals: dict[int, tuple[np.ndarray, bool]] = field(default_factory=dict, repr=False)  # a cache of fingerprints
 
     @property
@@ -99,6 +100,7 @@ class Lanes:
             self.literal,
             self.product,
             self.fits,
+            self.weight,
         )
 
     def full(self, array: np.ndarray, batch: int | None = None) -> np.ndarray:
@@ -139,6 +141,7 @@ def joined(parts: Sequence[Lanes], fn: Callable[[list[np.ndarray]], np.ndarray],
         literal=literals.pop() if len(literals) == 1 and literals != {SOME} else SOME,
         product=any(p.product for p in parts),
         fits=first.fits if len({p.fits for p in parts}) == 1 else None,
+        weight=max(p.weight for p in parts),
     )
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from equivalence.evaluator import overflow, slabs
+from equivalence.evaluator import overflow, slabs, weights
 from equivalence.evaluator.allocator import keep_pages
 from equivalence.evaluator.coverage import Coverage
 from equivalence.evaluator.frame import Event, Frame, Limits, Outcome, OutOfTime, Recorder
@@ -301,7 +301,8 @@ class Machine:
             literal=literal, fits=self._fits(op, out, lifted), product=self._is_product(frame, op, lifted)
         )
         site = self.site(frame, op)
-        out = out.replace(freedoms=union(lifted) | self._freedom(frame, op, site, out, lifted))
+        freedoms = union(lifted) | self._freedom(frame, op, site, out, lifted)
+        out = out.replace(freedoms=freedoms, weight=weights.weight(site, out, lifted) or 0)
         return out.replace(planes=self.planes(lambda i: i.apply(site, out, lifted)))
 
     @staticmethod
@@ -353,6 +354,7 @@ class Machine:
             literal=a.literal if a.literal == b.literal else SOME,
             product=a.product or b.product,
             fits=a.fits if a.fits is b.fits else None,
+            weight=max(a.weight, b.weight),
         )
 
     def choose(self, active: np.ndarray | None, new: Lanes, old: Lanes) -> Lanes:

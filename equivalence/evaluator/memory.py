@@ -183,6 +183,7 @@ class Memory:
             else (old.literal if old.literal == value.literal else SOME),
             product=False,
             fits=value.fits if fresh or old.fits is value.fits else None,
+            weight=value.weight if fresh else max(old.weight, value.weight),
         )
         buffer.written = True
         return buffer.cells

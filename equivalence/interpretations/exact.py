@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from equivalence.evaluator.lanes import NONE, Lanes, Planes
+from equivalence.evaluator.weights import weight
 from equivalence.fields import mersenne as ring
 from equivalence.fields.mersenne import MASK
 from equivalence.interpretations.base import Site, tag
@@ -163,7 +164,8 @@ class Exact(Hashed):
     def op_reduce(self, site: Site, out: Lanes, x: Lanes) -> Planes:
         axis, combine = site.attrs["axis"] + 1, site.attrs["combine"]
         words = self.full_axis(self.word(x), x.shape, axis)
-        if not out.dtype.is_float and out.dtype.kind != "bool" and combine in ("add", "mul"):
+        whole = not out.dtype.is_float and out.dtype.kind != "bool" and combine in ("add", "mul")
+        if whole and weight(site, out, (x,)) is not None:
             return self.give(ring.sum_axis(words, axis) if combine == "add" else ring.prod_axis(words, axis))
         if words.shape[axis] == 1:
             return self.give(words.squeeze(axis))

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from equivalence.evaluator.lanes import ALL, NONE, Lanes, Planes
+from equivalence.evaluator.weights import weight
 from equivalence.fields import faces
 from equivalence.fields import mersenne as ring
 from equivalence.fields.mersenne import MASK, Mixer
@@ -213,8 +214,8 @@ class Hashed(Interpretation):
     # -- integers: the words are a ring homomorphism, so any order of add and mul is one value ---------------------
 
     def ring_integer(self, site: Site, out: Lanes, args: Sequence[Lanes]) -> Words | None:
-        """add, sub, mul, neg of integers of at least 8 bits; None for everything else."""
-        if out.dtype.is_float or out.dtype.kind == "bool":
+        """add, sub, mul, neg of integers of at least 8 bits; None for all else, and where the ring is too small."""
+        if out.dtype.is_float or out.dtype.kind == "bool" or weight(site, out, args) is None:
             return None
         words = [self.word(a) for a in args]
         match site.name:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from equivalence.evaluator.lanes import NONE, SOME, Lanes, Planes
+from equivalence.evaluator.weights import weight
 from equivalence.fields import mersenne as ring
 from equivalence.interpretations.base import Site, tag
 from equivalence.interpretations.exact import lossless
@@ -124,7 +125,7 @@ class Reassociated(Products):
         )
         words = self.word(full)
         if not out.dtype.is_float:
-            if out.dtype.kind != "bool" and combine in ("add", "mul"):
+            if out.dtype.kind != "bool" and combine in ("add", "mul") and weight(site, out, (x,)) is not None:
                 return self.give(ring.sum_axis(words, axis) if combine == "add" else ring.prod_axis(words, axis))
             return self.give(self.unordered_set(f"reduce {combine}:{out.dtype}", words, axis))
         if combine not in MULTISET:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.semantics.programs import EQUAL, Body, Level, level
+from equivalence.evaluator import Machine
+from equivalence.interpretations.exact import Exact
+from equivalence.interpretations.reassociated import Reassociated
+from tests.semantics.programs import EQUAL, Body, Level, arrays, level, program
 
 N = "i32[16]"
 RING: dict[str, tuple[Body, Body, tuple[str, ...]]] = {
@@ -43,6 +46,12 @@ UNPROVED: dict[str, tuple[Body, Body, tuple[str, ...]]] = {
 WRONG: dict[str, tuple[Body, Body, tuple[str, ...]]] = {
     "x + (2^61 - 1)": (lambda k, x: k.add(x, (1 << 61) - 1), lambda k, x: x, ("i64[16]",)),
     "x * 2^61": (lambda k, x: k.mul(x, 1 << 61), lambda k, x: x, ("i64[16]",)),
+    "x * 2^31 * 2^30": (lambda k, x: k.mul(k.mul(x, 1 << 31), 1 << 30), lambda k, x: x, ("i64[16]",)),
+    "x * 2^20 * 2^20 * 2^21": (lambda k, x: k.mul(k.mul(k.mul(x, 1 << 20), 1 << 20), 1 << 21), lambda k, x: x,
+                               ("i64[16]",)),
+    "x * 2^30 * 2^31, in 32 bits": (lambda k, x: k.mul(k.mul(x, 1 << 30), -(1 << 31)), lambda k, x: k.mul(x, -1), (N,)),
+    "products of products": (lambda k, x, y: k.mul(k.mul(x, 1 << 30), k.mul(y, 1 << 31)), lambda k, x, y: k.mul(x, y),
+                             ("i64[16]", "i64[16]")),
     "u64: x - 1 and x + 7": (lambda k, x: k.add(x, (1 << 64) - 1), lambda k, x: k.add(x, 7), ("u64[16]",)),
     "u8: |-x| and |x|": (lambda k, x: k.b("abs", k.b("neg", x)), lambda k, x: k.b("abs", x), ("u8[16]",)),
     "|x| as i8 and as u8": (lambda k, x: k.b("abs", k.b("bitcast", k.add(x, 200), to="i8")),
@@ -81,3 +90,24 @@ def test_a_dot_of_integers_that_may_have_wrapped_does_not_distribute() -> None:
 def test_sorted_samples_do_not_make_a_sort_the_identity() -> None:
     data = {"x0": np.arange(16, dtype=np.int32)}
     assert level(lambda k, x: k.b("sort", x, axis=0), lambda k, x: x, N, data=data) not in EQUAL
+
+
+@pytest.mark.parametrize("name", [name for name in WRONG if name.count("*") > 1 or "products" in name])
+def test_words_tell_them_apart_where_no_test_would(name: str) -> None:
+    """Coefficients that are congruent modulo 2^61 - 1: the operation is opaque from where they reach the modulus."""
+    a, b, specs = WRONG[name]
+    inputs = arrays(1, *specs)
+    words = []
+    for body in (a, b):
+        outcome = Machine(program(body, *specs), [Exact(0), Reassociated(0)]).run(inputs)
+        lanes = outcome.outputs["out0"]
+        words.append([lanes.planes[plane] for plane in ("exact", "reassociated")])  # type: ignore[index]
+    assert all((mine != theirs).all() for mine, theirs in zip(*words, strict=True))
+
+
+def test_a_hash_of_data_is_still_one_word() -> None:
+    def hashed(k, x):
+        return k.mul(k.add(k.mul(x, 0x9E3779B1), 7), 0x85EBCA6B)
+
+    assert level(hashed, hashed, N) is Level.BITWISE
+    assert level(hashed, lambda k, x: k.mul(k.add(k.mul(x, 0x9E3779B1), 8), 0x85EBCA6B), N) is Level.DIFFERENT
