@@ -5,12 +5,13 @@ Takes a Judge and its Report; leaves OrderResults in the Report.  Informs only: 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from equivalence.divergence.trace import Trace
-from equivalence.evaluator.frame import OutOfTime
+from equivalence.evaluator.frame import DEADLINE, OutOfTime
 from equivalence.judge.realjudge import in_words
 from equivalence.judge.runs import Pair
 from equivalence.order.element import run as traced
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 CHECK = "order of accumulation"
 MOST_ELEMENTS = 1 << 14  # of the inputs of a set of shapes whose orders are looked at
 MOST_OUTPUTS, MOST_EACH = 6, 8
+SECONDS = 10.0  # of all outputs: what only informs is not worth more
 
 
 def run(judge: Judge, report: Report) -> None:
@@ -34,6 +36,7 @@ def run(judge: Judge, report: Report) -> None:
         judge.checks.append(Check(CHECK, None, f"not looked at: {why}"))
         return
     chosen = max(fitting, key=lambda p: p.size)
+    token = DEADLINE.set(min(judge.deadline, time.monotonic() + SECONDS))
     try:
         traces = (traced(program, chosen.inputs, judge.options.seed) for program in (chosen.a, chosen.b))
         shapes = in_words(chosen)
@@ -43,6 +46,8 @@ def run(judge: Judge, report: Report) -> None:
     except (ValueError, TypeError, LookupError, ArithmeticError) as error:  # never at the cost of the verdict
         said = f"an internal error of irverify ({type(error).__name__}: {error})"
         judge.checks.append(Check(CHECK, None, f"not looked at: {said}"))
+    finally:
+        DEADLINE.reset(token)
 
 
 def _of(chosen: Pair, a: Trace, b: Trace) -> Iterator[OrderResult]:

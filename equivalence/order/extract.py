@@ -7,6 +7,7 @@ rescalings between them; what is added is a term.  Must not name trees (naming.p
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from equivalence.divergence.trace import Trace
+from equivalence.evaluator.frame import DEADLINE, OutOfTime
 from equivalence.order.lanes import Graph, Made
 from equivalence.order.places import labels, ordered
 from equivalence.order.sums import NAMES, Child, Sums, additive
@@ -48,7 +50,10 @@ class Accumulation:
 
 
 def accumulations(trace: Trace, root: int) -> list[Accumulation]:
-    """Every accumulation of three terms or more, or in an open order, behind lane ``root``; like ones are counted."""
+    """Every accumulation of three terms or more, or in an open order, behind lane ``root``; like ones are counted.
+
+    Raises OutOfTime past the deadline of runs: behind an element of a chain of products lie all elements of the others.
+    """
     graph = Graph(trace)
     seen: set[int] = set()
     kinds: dict[tuple[object, ...], list[Accumulation]] = {}
@@ -59,6 +64,8 @@ def accumulations(trace: Trace, root: int) -> list[Accumulation]:
             continue
         seen.add(lane)
         made = graph.at(lane)
+        if time.monotonic() > DEADLINE.get():
+            raise OutOfTime(made.span)
         if not additive(graph, made):
             waiting.extend(reversed([graph.source(i) for i in _operands(made)]))
             continue
