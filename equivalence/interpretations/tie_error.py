@@ -170,7 +170,10 @@ class TieError(MeantError):
         half, value = mode in ("even", "away"), wide(x)
         steps = np.mod(value, 1.0) == (0.5 if half else 0.0)
         tied = (doubt != 0) & (steps & (value != 0) if mode == "trunc" else steps)
-        return np.where(self._on_both(tied, self.ties.step(x, half)), 0.0, doubt)
+        settled = self._on_both(tied, self.ties.step(x, half))
+        if half and tied.any():
+            settled = settled | self._on_both(tied, self.ties.half_up(x))
+        return np.where(settled, 0.0, doubt)
 
     def op_and(self, site: Site, out: Lanes, x: Sequence[Lanes], e: Sequence[Array], growth: Any) -> Array:
         """Certainly false is one that is: a mask over lanes about which nothing is known."""

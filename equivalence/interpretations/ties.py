@@ -91,6 +91,11 @@ class Ties(Exact):
         """A word of what is rounded, whatever its sign; ``half``: to the nearest whole number."""
         return self.mix("half" if half else "whole", unsigned(words_of(x))[0])
 
+    def half_up(self, x: Lanes) -> Words:
+        """The word under which the floor of a value and a half meets a step: where the value is half way itself."""
+        half = self.literal_word(np.full((1,) * x.data.ndim, 0.5), x)
+        return self.mix("whole", unsigned(self.sym(f"add:{x.dtype} rne", words_of(x), half))[0])
+
     def op_select(self, site: Site, out: Lanes, c: Lanes, a: Lanes, b: Lanes) -> Planes:
         """A certain condition has chosen."""
         words = super().op_select(site, out, c, a, b)[self.plane]

@@ -15,7 +15,7 @@ from equivalence.judge.inputs import Arrays, into_domain, is_flag, is_float
 from lowering.ir.program import Op, Program
 
 LABEL = "at the steps of roundings"
-MOST_STEPS, MOST_INPUTS = 5, 3
+MOST_STEPS, MOST_INPUTS, MOST_TOPS = 5, 3, 3
 FEWEST, MOST = 4, 24  # halves of a step on either side of 0
 
 
@@ -31,7 +31,10 @@ def _whole(op: Op) -> bool:
 
 
 def sets(given: Mapping[str, np.ndarray], constants: Sequence[float], seed: int) -> Iterator[Arrays]:
-    """Each input in turn: multiples of half a step everywhere, then one in each row."""
+    """Each input in turn: multiples of half a step everywhere, one in each row, then under a literal as the largest.
+
+    Where a row is divided by its largest value over 127, the scale is one.
+    """
     rng = np.random.default_rng([seed, *LABEL.encode()])
     floats = [name for name, x in given.items() if is_float(x) and x.size and not name.startswith("weight:")
               and not is_flag(x.astype(np.float64))]  # fmt: skip
@@ -43,8 +46,16 @@ def sets(given: Mapping[str, np.ndarray], constants: Sequence[float], seed: int)
             reach = np.clip(np.ceil(np.abs(x).max() / step * 2), FEWEST, MOST) if np.isfinite(x).all() else MOST
             made = rng.integers(-int(reach), int(reach), x.shape, endpoint=True) * (step / 2)
             for values in (made, np.broadcast_to(made[..., :1], x.shape)) if x.ndim else (made,):
-                with np.errstate(all="ignore"):
-                    yield {**given, **others, name: into_domain(values, x).astype(given[name].dtype)}
+                yield {**given, **others, name: _like(given[name], values)}
+        for top in tops(constants) if x.ndim else ():
+            made = rng.integers(-2 * MOST, 2 * MOST, x.shape, endpoint=True) / 2.0
+            made[..., 0] = top
+            yield {**given, **others, name: _like(given[name], made)}
+
+
+def _like(given: np.ndarray, values: np.ndarray) -> np.ndarray:
+    with np.errstate(all="ignore"):
+        return into_domain(values, given.astype(np.float64)).astype(given.dtype)
 
 
 def lengths(constants: Sequence[float], powers: Sequence[float]) -> list[float]:
@@ -53,6 +64,11 @@ def lengths(constants: Sequence[float], powers: Sequence[float]) -> list[float]:
     exact_first = sorted(usable, key=lambda c: np.frexp(c)[0] != 0.5)
     found = [length for c in (1.0, *powers, *exact_first) for length in (1 / c, c)]
     return list(dict.fromkeys(found))[:MOST_STEPS]
+
+
+def tops(constants: Sequence[float]) -> list[float]:
+    """The largest literals, which are above what is drawn."""
+    return sorted({abs(c) for c in constants if MOST < abs(c) < USUAL_SIZE})[-MOST_TOPS:]
 
 
 def _power(x: np.ndarray) -> float:

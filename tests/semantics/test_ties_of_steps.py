@@ -66,6 +66,24 @@ def mean(k, x):
     return k.mul(k.sum(x), 1 / 16)
 
 
+def largest(k, x):
+    scale = k.div(k.b("reduce", k.b("abs", x), axis=1, combine="max"), 127.0)
+    return k.div(x, k.b.broadcast(scale, x.type.shape, (0,)))
+
+
+def even(value: Body) -> Body:
+    """Halves up, and one less where that was half way and came out odd."""
+
+    def body(k, x):
+        v = value(k, x)
+        up = half_up(value)(k, x)
+        half = k.mul(up, 0.5)
+        tied = k.b("and", k.cmp("eq", k.sub(up, v), 0.5), k.cmp("ne", half, k.b("round", half, mode="floor")))
+        return k.where(tied, k.sub(up, 1.0), up)
+
+    return body
+
+
 def small(k, x, y):
     return k.div(x, k.max(k.min(y, 0.1), 0.01))
 
@@ -103,6 +121,8 @@ APART: dict[str, tuple[Body, Body, tuple[str, ...]]] = {
     "a floor and a ceiling of a quotient": (whole("floor", over(0.3)), one_less(over(0.3)), X),
     "halves of a product up": (integers(whole("even", times(16.0))), integers(half_up(times(16.0))), X),
     "halves of a quotient up": (whole("even", quotient()), half_up(quotient()), X + X),
+    "halves of an inexact product up": (whole("even", times(0.1)), half_up(times(0.1)), X),
+    "halves of a row over its largest": (whole("even", largest), half_up(largest), ("f32[16,32]",)),
     "halves of a mean up": (whole("even", mean), half_up(mean), ("f32[16,32]",)),
     "halves of a quotient by small numbers up": (whole("even", small), half_up(small), X + X),
     "halves of coarse numbers up": (whole("even", times(16.0)), half_up(times(16.0)), ("bf16[8,64]",)),
@@ -125,6 +145,7 @@ SAME: dict[str, tuple[Body, Body, tuple[str, ...]]] = {
     "a floor made of a truncation": (whole("floor", times(10.0)), from_below, X),
     "a floor and a ceiling turned round": (
         whole("floor", times(0.3)), lambda k, x: k.b("neg", whole("ceil", times(-0.3))(k, x)), X),
+    "halves to even by way of halves up": (whole("even", times(0.1)), even(times(0.1)), X),
     "a floor in f64 beside one in f32": (floor_and_rest(), floor_and_rest("f64"), X),
     "halves of a quotient and of a product with a reciprocal": (
         whole("even", quotient("approx", "xla")),
