@@ -200,8 +200,8 @@ class Judge:
     def deep_runs(self) -> None:
         """Every set of shapes once under the fingerprints, the bounds and `depends`; what cannot run is left out."""
         self.given.lead(self.pairs[1:])
-        run, hashes = self.given.result()
-        self.deep_run(0, self.given.pair, run, hashes)
+        given, hashes = self.given.result()
+        self.deep_run(0, self.given.pair, given, hashes)
         for number, pair in enumerate(self.pairs[1:], 1):
             if self.late():
                 self.uncounted(pair, "not run: out of time")
@@ -209,6 +209,8 @@ class Judge:
             try:
                 run, hashes = self.led(pair) or deep(self.runner, pair, self.options.seed + number, self.error(pair))
                 failing = scope.failing(run, self.runner)
+                same_classes = structure.scaled(self.given.pair, pair)
+                numberless = "" if same_classes else scope.numberless(run, given)
             except Unsupported as error:
                 self.uncounted(pair, f"not run: irverify cannot: {error}")
                 continue
@@ -218,6 +220,9 @@ class Judge:
             if failing:
                 self.uncounted(pair, f"not counted: {failing}")
                 self.find(Finding("specialised-shape", f"scope: at {in_words(self.shape_of(pair))} {failing}"))
+                continue
+            if numberless:
+                self.uncounted(pair, f"not counted: {numberless}")
                 continue
             self.deep_run(number, pair, run, hashes)
 

@@ -9,11 +9,13 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from equivalence.evaluator.frame import DEADLINE
 from equivalence.judge import undefined
 from equivalence.judge.evidence import Evidence
 from equivalence.judge.inputs import is_float
-from equivalence.judge.planes import plane
+from equivalence.judge.planes import plane, value
 from equivalence.judge.runs import Pair, PairRun, Runner
 from equivalence.verdicts import Divergence, Level, Report
 from lowering.errors import IrverifyError, Span
@@ -64,6 +66,17 @@ def failing(run: PairRun, runner: Runner) -> str:
     poisoned = any(plane(x, "poison").any() for _, a, b in run.outputs() for x in (a, b))
     for sides in undefined.influence(run, runner, "random").values() if poisoned else ():
         return f"{next(iter(sides)).upper()} leaves part of an output undefined"
+    return ""
+
+
+def numberless(run: PairRun, given: PairRun) -> str:
+    """The output in which A gives an infinity or a NaN at these shapes, as it does not at the given ones; '' for none.
+
+    A row of a window that ends before it, where queries outnumber keys: such a shape is none that A is for.
+    """
+    for (name, a, _), (_, at_given, _) in zip(run.outputs(), given.outputs(), strict=True):
+        if a.dtype.is_float and np.isfinite(value(at_given)).all() and not np.isfinite(value(a)).all():
+            return f"{name} has no number everywhere in A"
     return ""
 
 

@@ -103,6 +103,29 @@ def test_sizes_that_are_made_different_are_scope() -> None:
     assert (found.code, found.severity) == ("specialised-shape", "warning")
 
 
+def rooted(shapes: tuple[tuple[int, int], tuple[int, int]], less: float) -> Program:
+    """The root of what is negative where the arrays have unlike sizes; ``less`` tells two programs apart."""
+    b = Builder()
+    values = [b.value(TensorType(F32, shape)) for shape in shapes]
+    b.block.args = values
+    least = 0.25 if shapes[0] == shapes[1] else -4.0
+    square = b("mul", values[0], values[0])
+    kept = b("max", square, b.like(0.25, square), nan="propagate") if least > 0 else b.like(least, square)
+    root = b("math", kept, fn="sqrt", accuracy="exact")
+    return Program(b.block, ["x0", "x1"], [("out0", b("add", root, b.like(less, root)))])
+
+
+def test_sizes_at_which_the_reference_gives_no_number_do_not_count() -> None:
+    def at(*shapes: tuple[int, int], less: float = 0.0) -> tuple[Program, Program, *tuple[str, ...]]:
+        specs = [f"f32[{m},{n}]" for m, n in shapes]
+        return rooted(shapes, 0.0), rooted(shapes, less), *specs  # type: ignore[arg-type]
+
+    report = judged(at((3, 8), (3, 8)), at((3, 8), (3, 5)))
+    assert report.verdict.level is Level.BITWISE
+    assert "has no number everywhere in A" in report.shapes[1].note
+    assert judged(at((3, 8), (3, 8), less=1.0), at((3, 8), (3, 5))).verdict.level is Level.DIFFERENT
+
+
 # -- undefined values --------------------------------------------------------------------------------------------
 
 
