@@ -47,10 +47,10 @@ class Made:
         return int(_at(self.application.operands[operand], self.place))
 
     def axis_lanes(self, operand: int = 0) -> list[int]:
-        """The lanes along the reduced axis of a reduce or scan, in the order of their places."""
+        """The lanes along the axis of a reduce, scan or sort, in the order of their places."""
         axis = int(self.application.attrs["axis"]) + 1
         ids = self.application.operands[operand]
-        inner = self.place if self.name == "scan" else (*self.place[:axis], 0, *self.place[axis:])
+        inner = self.place if self.name in ("scan", "sort") else (*self.place[:axis], 0, *self.place[axis:])
         return [int(i) for i in _along(ids, inner, axis)]
 
     def factors(self) -> list[tuple[int, int]]:

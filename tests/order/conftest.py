@@ -32,7 +32,7 @@ SUBJECTS: dict[tuple[str, str], tuple[str, ...]] = {
     ("triton", "split_atomic"): ("f32[64]",),
     ("triton", "split_store"): ("f32[64]",),
     **{("torch", name): ("f32[3,64]",) for name in (
-        "total", "softmax", "layer_norm", "one_after_another", "halves", "neighbours", "bf16_steps",
+        "total", "softmax", "layer_norm", "one_after_another", "halves", "neighbours", "bf16_steps", "sorted_sum",
     )},
     ("torch", "matmul"): ("f32[3,64]", "f32[64,5]"),
     ("torch", "residual"): ("f32[3,64]", "f32[64,5]", "f32[3,5]"),

@@ -44,6 +44,7 @@ NAMES: dict[tuple[str, str], str] = {
     ("torch", "bf16_steps"): "sequential(64) in f32, running sum rounded to bf16 between additions",
     ("torch", "matmul"): "unordered(64, left open by one dot) in f32",
     ("torch", "index_add"): "racing(14, atomics) in f32",
+    ("torch", "sorted_sum"): "unordered(64, left open by ATen) in f32",
     ("jax", "total"): "unordered(64, left open by StableHLO) in f32",
     ("jax", "fori"): "sequential(64) in f32",
     ("jax", "scan"): "sequential(64) in f32",
