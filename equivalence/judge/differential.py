@@ -40,6 +40,7 @@ def run(judge: Judge) -> None:
             continue
         _at(judge, pair, pair.size > (FEW_MORE if number else FEW_FROM), tally)
     searches.run(judge, tally)
+    _ranges_at_given(judge, tally)
     _at_given(judge, tally)
     judge.checks.append(_check(judge, tally, before, large))
 
@@ -92,6 +93,23 @@ def _again(judge: Judge) -> None:
             compared(judge, pair, label, pair.inputs, Tally(), one_sided=False)
     for evidence in judge.evidence:
         evidence.tests = counts  # no inputs more
+
+
+def _ranges_at_given(judge: Judge, tally: Tally) -> None:
+    """Integers whose range follows a dimension have fewer values where it is small: the others, at the given shapes.
+
+    Equal words are no reason to leave them out: they are about the given integers.
+    """
+    given = judge.pairs[0]
+    declared = ranges.declared(judge.options.inputs, given)
+    tested = judge.tested()
+    if any(pair is given for pair in tested) or given.size > MOST_ELEMENTS:
+        return
+    smaller = [ranges.declared(judge.options.inputs, pair) for pair in tested]
+    wider = {n: r for n, r in declared.items() if all(s[n].high < r.high for s in smaller if n in s)}
+    blocks, few = steps(given, whole(given)), given.size > FEW_MORE
+    for label, arrays in swept.sets(given.inputs, wider, blocks, judge.options.seed, few):
+        attempt(judge, given, label, arrays, tally, one_sided=False)
 
 
 def _at_given(judge: Judge, tally: Tally) -> None:

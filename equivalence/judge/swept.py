@@ -48,10 +48,13 @@ def _of_one(name: str, x: np.ndarray, pool: Sequence[int], rng: np.random.Genera
 
 
 def values(first: int, last: int, steps: Sequence[int]) -> list[int]:
-    """At most MOST_VALUES of a range: both ends, then multiples of the steps, what is beside them, then the rest."""
-    small = sorted({step for step in steps if 1 < step <= max(abs(first), abs(last))})
-    multiples = [(-(-first // step) + turn) * step for turn in range(MOST_MULTIPLES) for step in small]
-    beside = [m + d for m in multiples for d in (1, -1)]
+    """At most MOST_VALUES of a range: both ends, then multiples of the steps with what is beside them, then the rest.
+
+    The first multiples of long steps come first: blocks are longer than pages and strides.
+    """
+    long = sorted({step for step in steps if 1 < step <= max(abs(first), abs(last))}, reverse=True)
+    multiples = [(-(-first // step) + turn) * step for turn in range(MOST_MULTIPLES) for step in long]
+    beside = [m + d for m in multiples for d in (0, 1, -1)]
     spread = np.linspace(first, last, MOST_VALUES).astype(np.int64).tolist()
-    wanted = (first, last, *multiples, *beside, *spread)
+    wanted = (first, last, *beside, *spread)
     return list(dict.fromkeys(v for v in wanted if first <= v <= last))[:MOST_VALUES]

@@ -52,8 +52,8 @@ def compared(
 ) -> PairRun | None:
     """One more test of every output; None where the inputs cannot be run, or take the host elsewhere."""
     test = tally.attempt(lambda: _tested(judge, pair, label, arrays, in_scope=label in inputs.SETS))
-    if test is None or (label in ranges.INTEGERS and test.moved):  # a smaller table has no place for such an index
-        return None
+    if test is None or (label in ranges.INTEGERS and test.moved and _strays(test.run)):
+        return None  # a smaller table has no place for such an index
     if label in beyond.BEYOND:
         one_sided = _finite(test.run)
     one_sided |= label in ranges.IN_DOMAIN
@@ -68,6 +68,11 @@ def compared(
         _below_zero(judge, test.run)
     _undefined(judge, test.moved)
     return test.run
+
+
+def _strays(done: PairRun) -> bool:
+    """Whether a side leaves its buffers."""
+    return any(event.code == "out-of-bounds" for outcome in (done.a, done.b) for event in outcome.events)
 
 
 def _finite(done: PairRun) -> bool:

@@ -9,7 +9,8 @@ from equivalence.judge import judge, ranges, swept
 from equivalence.judge.runs import Pair
 from equivalence.verdicts import Level
 from irverify.options import CompareOptions
-from tests.semantics.programs import I64, Body, program
+from lowering.ir.program import Program
+from tests.semantics.programs import I64, Body, launched, program
 
 X = np.linspace(0.5, 3.5, 32, dtype=np.float32)
 BOTH = program(lambda k, x, n: (x, n), "f32[32]", "i64[2]")
@@ -54,3 +55,54 @@ def test_a_last_token_lost_at_the_end_of_a_page(more: int, differs: bool) -> Non
     options = CompareOptions(a="a", b="b", inputs=("f32[32]", "i64[2] in [1,31)"))
     inputs = {"x0": X, "x1": np.array([19, 30])}
     assert (judge([a], [b], [inputs], options).verdict.level is Level.DIFFERENT) is differs
+
+
+def test_what_is_beside_the_first_multiples_of_a_block_comes_early() -> None:
+    assert {16, 17, 15, 33} <= set(swept.values(1, 47, [2, 16])[:12])
+
+
+def kept(missing: bool) -> Program:
+    """x where the label is not 3; else 0, or nothing at all: the element of the output is not written."""
+
+    def body(k, x, labels, out):
+        lanes = k.lanes(8)
+        label = k.load(labels, lanes, dt=I64)
+        chosen = k.cmp("ne", label, 3)
+        value = k.where(chosen, k.load(x, lanes), 0.0)
+        k.store(out, lanes, value, *([chosen] if missing else []))
+
+    return launched(body, "f32[8]", "i64[8]", out="f32[8]")
+
+
+def test_an_element_that_other_labels_leave_unwritten() -> None:
+    options = CompareOptions(a="a", b="b", inputs=("f32[8]", "i64[8] in [0,4)"))
+    inputs = {"x0": X[:8], "x1": np.array([0, 1, 2, 0, 1, 2, 0, 1])}
+    report = judge([kept(False)], [kept(True)], [inputs], options)
+    assert report.verdict.level is Level.DIFFERENT and "undefined" in report.verdict.reason
+    assert judge([kept(False)], [kept(False)], [inputs], options).verdict.level is Level.BITWISE
+
+
+def rows(n: int, block: int) -> Program:
+    """The sum of the first n rows as far as whole blocks go, in kernel's terms: cdiv(n - 1, block) blocks of rows."""
+
+    def body(k, x, count):
+        length = k.b.broadcast(count, (n,), [0])
+        read = length
+        if block > 1:
+            below = k.b("add", length, k.lit(block - 2, length))
+            read = k.b("and", below, k.lit(-block, length))
+        places = k.b.index((n,), 0, I64)
+        inside = k.b("and", k.cmp("lt", places, length), k.cmp("lt", places, read))
+        return k.sum(k.where(inside, x, 0.0))
+
+    return program(body, f"f32[{n}]", "i64[1]")
+
+
+def test_a_range_that_a_small_shape_cuts_is_run_through_at_the_given_one() -> None:
+    options = CompareOptions(a="a", b="b", inputs=("f32[48]", "i64[1] in [2,48)"))
+    wide = np.linspace(0.5, 3.5, 48, dtype=np.float32)
+    every = [{"x0": wide, "x1": np.array([20])}, {"x0": wide[:16], "x1": np.array([9])}]
+    sides = [[rows(48, block), rows(16, block)] for block in (1, 16)]
+    assert judge(sides[0], sides[1], every, options).verdict.level is Level.DIFFERENT
+    assert judge(sides[0], sides[0], every, options).verdict.level is Level.BITWISE
+    assert judge(sides[0], sides[1], every, CompareOptions(a="a", b="b")).verdict.level is not Level.DIFFERENT
