@@ -90,7 +90,7 @@ def rows(n: int, block: int) -> Program:
         read = length
         if block > 1:
             below = k.b("add", length, k.lit(block - 2, length))
-            read = k.b("and", below, k.lit(-block, length))
+            read = k.mul(k.b("div", below, k.lit(block, length), rounding="floor"), block)
         places = k.b.index((n,), 0, I64)
         inside = k.b("and", k.cmp("lt", places, length), k.cmp("lt", places, read))
         return k.sum(k.where(inside, x, 0.0))
