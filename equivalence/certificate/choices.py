@@ -123,7 +123,7 @@ class Choices(Functions):
         if self.is_positive(x) or self.is_positive(self.neg(x)):
             return self.zero
         _, _, mono, den = self.factors(x)
-        return self._truth("equal", Value({(0, mono): fmpq(1)}, den)) if mono else self.one
+        return self._truth("equal", Value({(0, mono): fmpq(1)}, den)) if mono else self.zero
 
     def _truth(self, kind: str, x: Value) -> Value:
         number = self.number(x)

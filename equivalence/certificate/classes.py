@@ -33,6 +33,7 @@ class Matching:
     def side(self, graph: Graph, root: int, roots: Array) -> None:
         """Goes down from ``root`` and from all ``roots`` at once."""
         starts = np.asarray(graph.starts)
+        self._kinds = {}  # both graphs count their lanes from 0
         others: dict[int, Array] = {root: roots}
         waiting = [-root]
         while waiting and self.alike.any():

@@ -165,3 +165,30 @@ def test_time_is_kept() -> None:
 @pytest.mark.parametrize("by", ["truth", "root", "maximum"])
 def test_what_divides_by_zero_where_it_is_not_taken_is_itself(by: str) -> None:
     assert certificate(divided(by, 7.0), divided(by, 7.0), X).certified
+
+
+def halves(second: str):
+    """x0 + x1 beside x2 and x3 under another operation: an element that only looks like a copy of the proved one."""
+
+    def body(k: Kit, x: Value) -> Value:
+        parts = [columns(k, x, i, i + 1) for i in range(4)]
+        more = {"nan": "propagate"} if second in ("max", "min") else {}
+        return k.b("concat", k.b("add", *parts[:2]), k.b(second, *parts[2:], **more), axis=1)
+
+    return body
+
+
+@pytest.mark.parametrize("second", ["mul", "max", "min"])
+def test_a_copy_is_one_on_both_sides(second: str) -> None:
+    assert not certificate(halves("add"), halves(second), (3, 4)).certified
+    assert certificate(halves(second), halves(second), (3, 4)).certified
+
+
+def test_a_reciprocal_is_never_zero() -> None:
+    def chosen(k: Kit, x: Value) -> Value:
+        one = k.lit(1.0, x)
+        never = k.b.cmp("eq", k.b("div", one, x), k.lit(0.0, x))
+        return k.b("select", never, k.b("add", x, one), k.b("mul", x, x))
+
+    assert not certificate(chosen, lambda k, x: k.b("add", x, k.lit(1.0, x)), X).certified
+    assert certificate(chosen, squared, X).certified
