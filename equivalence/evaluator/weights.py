@@ -37,6 +37,12 @@ def weight(site: Site, out: Lanes, args: Sequence[Lanes]) -> int | None:
             extent = max(1, args[0].shape[site.attrs["axis"]])
             add = site.attrs["combine"] == "add"
             found = bits[0] + (extent - 1).bit_length() if add else bits[0] * extent
+        case "scan" if site.attrs["combine"] == "add":
+            found = bits[0] + args[0].shape[site.attrs["axis"]].bit_length()
+        case "scan" if site.attrs["combine"] == "mul":
+            found = bits[0] * args[0].shape[site.attrs["axis"]]
+        case "dot":
+            found = max([bits[0] + bits[1] + args[0].shape[-1].bit_length(), *bits[2:]]) + len(bits[2:])
         case _:
             return 0
     return found if found <= MOST else None

@@ -169,12 +169,22 @@ class Reassociated(Products):
         data = np.moveaxis(self.full_axis(x.data, x.shape, axis), axis, 0)
         order = range(n - 1, -1, -1) if reverse else range(n)
         steps: dict[int, Words] = {}
+        if weight(site, out, (x,)) is None:
+            return self.give(np.moveaxis(self._opaque_scan(combine, out, words, order), 0, axis))
         running: Lanes | None = None
         for i in order:
             here = x.replace(data=data[i], planes={self.plane: words[i]}, shape=out.shape)
             running = here if running is None else self._step(combine, site, out, running, here)
             steps[i] = self.word(running)
         return self.give(np.moveaxis(np.stack([steps[i] for i in range(n)]), 0, axis))
+
+    def _opaque_scan(self, combine: str, out: Lanes, words: Words, order: Sequence[int]) -> Words:
+        """Prefixes of integers whose sums the ring does not hold."""
+        prefix = words[order[0]]
+        steps = {order[0]: prefix}
+        for i in order[1:]:
+            prefix = steps[i] = self.mix(f"wide scan {combine}:{out.dtype}", prefix, words[i])
+        return np.stack([steps[i] for i in range(len(words))])
 
     def _step(self, combine: str, site: Site, out: Lanes, running: Lanes, here: Lanes) -> Lanes:
         attrs = {"rounding": "rne", "nan": site.attrs["nan"]}
@@ -189,6 +199,10 @@ class Reassociated(Products):
         rank = len(a.shape)
         rows = self.full_axis(self.full_axis(self._factor(site, out, a), a.shape, rank), a.shape, rank - 1)
         columns = self.full_axis(self.full_axis(self._factor(site, out, b), b.shape, rank - 1), b.shape, rank)
+        if not out.dtype.is_float and weight(site, out, (a, b, *acc)) is None:
+            row = np.expand_dims(self.axis_word("wide row", rows, rank), rank)
+            column = np.expand_dims(self.axis_word("wide column", columns, rank - 1), rank - 1)
+            return self.give(self.mix(f"wide dot:{out.dtype}", row, column, *(self.word(c) for c in acc)))
         words = ring.matmul(rows, columns)
         if not out.dtype.is_float:
             return self.give(words if not acc else ring.add(words, self.word(acc[0])))
