@@ -190,3 +190,19 @@ def test_an_overflow_of_b_alone_is_its_fault() -> None:
         return plain(k, k.sub(x, k.c.spread(k.b("reduce", x, axis=1, combine="max"), x, 1)))
 
     assert judged(shifted, plain, SPEC).verdict.level is Level.DIFFERENT
+
+
+def test_an_infinity_that_heals_is_no_excuse() -> None:
+    """A sigmoid passes through one on either side: a softmax without its maximum is still wrong beside it."""
+
+    def gated(shift: bool) -> Body:
+        def body(k: Kit, x: Value) -> Value:
+            other = k.b("reduce", x, axis=1, combine="max") if shift else k.div(k.sum(x), 40.0)
+            e = k.fn("exp", k.sub(x, k.c.spread(other, x, 1)))
+            gate = k.div(k.lit(1.0, x), k.add(k.fn("exp", k.mul(x, -1.0)), 1.0))
+            return k.mul(k.div(e, k.c.spread(k.sum(e), x, 1)), gate)
+
+        return body
+
+    assert judged(gated(True), gated(False), SPEC).verdict.level is Level.DIFFERENT
+    assert judged(gated(True), gated(True), SPEC).verdict.level in EQUAL
