@@ -140,6 +140,8 @@ def _linear(graph: Graph, lane: int, basis: set[int], depth: int) -> Form | None
     made = graph.at(lane)
     if _zero(graph, lane):
         return {}
+    if made.name == "add" and set(_operands(graph, made)) < basis:
+        return None  # the sum once more: its error is not in it
     if made.name in ("add", "sub"):
         a, b = (_linear(graph, i, basis, depth + 1) for i in _operands(graph, made))
         return None if a is None or b is None else _plus(a, b, 1 if made.name == "add" else -1)
@@ -148,8 +150,32 @@ def _linear(graph: Graph, lane: int, basis: set[int], depth: int) -> Form | None
         return None if inner is None else _plus({}, inner, -1)
     if made.name == "select":
         ways = [_linear(graph, graph.source(made.given(i)), basis, depth + 1) for i in (1, 2)]
-        return ways[0] if ways[0] == ways[1] else None
+        return ways[0] if ways[0] == ways[1] and _by_magnitude(graph, made) else None
     return None
+
+
+def _by_magnitude(graph: Graph, made: Made) -> bool:
+    """Whether a choice between (u - t) + v and (v - t) + u takes the larger of u and v first."""
+    test = graph.at(graph.source(made.given(0)))
+    if test.name != "cmp" or test.application.attrs["pred"] not in ("ge", "gt", "le", "lt"):
+        return False
+    sizes = [graph.at(i) for i in _operands(graph, test)]
+    if any(size.name != "abs" for size in sizes):
+        return False
+    larger, smaller = (graph.source(size.given()) for size in sizes)
+    if test.application.attrs["pred"] in ("le", "lt"):
+        larger, smaller = smaller, larger
+    arms = [_first_taken(graph, graph.at(graph.source(made.given(i)))) for i in (1, 2)]
+    return arms == [larger, smaller]
+
+
+def _first_taken(graph: Graph, arm: Made) -> int:
+    """u of (u - t) + v; -1 where an arm is no such sum."""
+    for lane in _operands(graph, arm) if arm.name == "add" else ():
+        inner = graph.at(lane)
+        if inner.name == "sub":
+            return _operands(graph, inner)[0]
+    return -1
 
 
 def _plus(a: Form, b: Form, sign: int) -> Form:

@@ -17,6 +17,7 @@ import numpy as np
 
 from equivalence.divergence.trace import Trace
 from equivalence.evaluator.frame import DEADLINE, OutOfTime
+from equivalence.interpretations.exact import contains
 from equivalence.order.lanes import Graph, Made
 from equivalence.order.places import labels, ordered
 from equivalence.order.sums import NAMES, Child, Sums, additive
@@ -238,7 +239,7 @@ class Region:
         for made in reversed(chain[:-1]):
             below = chain[chain.index(made) + 1]
             dtype, line = self._dtype(made), _line(made.span)
-            if made.name == "cast" and _digits(dtype) >= _digits(self._dtype(below)):
+            if made.name == "cast" and contains(dtype, self._dtype(below)):
                 continue  # a wider format holds the same value
             if made.name == "mul":
                 factor = next(made.given(i) for i in (0, 1) if self.graph.source(made.given(i)) != below.number)
@@ -292,9 +293,3 @@ class Region:
 
 def _line(span: Span) -> str:
     return f"{Path(span.file).name}:{span.line}" if span.line else ""
-
-
-def _digits(dtype: str) -> int:
-    from equivalence.numerics.formats import format_of
-
-    return format_of(dtype).p

@@ -24,7 +24,7 @@ Subject = tuple[Program, dict[str, np.ndarray]]
 SUBJECTS: dict[tuple[str, str], tuple[str, ...]] = {
     **{("triton", name): ("f32[3,64]",) for name in (
         "sequential", "reversed_sum", "blocked", "strided_lanes", "four_accumulators", "kahan", "neumaier", "two_sum",
-        "not_kahan", "online_logsumexp", "cumsum", "cumsum_reversed",
+        "not_kahan", "never_lost", "swapped_neumaier", "online_logsumexp", "cumsum", "cumsum_reversed",
     )},
     ("triton", "fma_chain"): ("f32[3,64]", "f32[64]"),
     ("triton", "matmul"): ("f16[16,64]", "f16[64,16]"),

@@ -32,7 +32,7 @@ def hows(acc: Accumulation) -> list[str]:
 def test_the_terms_are_the_summed_row_in_order(subject: tuple[str, str], traced: Traced) -> None:
     acc = found(traced(*subject))[0]
     places = [int(label.split("[")[1].split("]")[0].split(",")[-1]) for label in acc.tree.terms if "[" in label]
-    if subject[1] not in ("not_kahan", "index_add", "residual", "sorted_sum"):
+    if subject[1] not in ("not_kahan", "never_lost", "swapped_neumaier", "index_add", "residual", "sorted_sum"):
         assert places == list(range(64)), acc.tree.terms
 
 
@@ -94,8 +94,10 @@ def test_compensated_sums_are_told_by_their_errors(traced: Traced) -> None:
         assert [(s.how, s.by, len(s.children)) for s in acc.tree.steps] == [("compensated", by, 64)]
 
 
-def test_a_wrong_sign_compensates_nothing(traced: Traced) -> None:
-    assert all("compensated" not in hows(acc) for acc in found(traced("triton", "not_kahan")))
+@pytest.mark.parametrize("name", ["not_kahan", "never_lost", "swapped_neumaier"])
+def test_what_carries_no_error_compensates_nothing(name: str, traced: Traced) -> None:
+    """A wrong sign, an error that is always 0, the wrong branch."""
+    assert all("compensated" not in hows(acc) for acc in found(traced("triton", name)))
 
 
 def test_where_partial_sums_are_rounded(traced: Traced) -> None:

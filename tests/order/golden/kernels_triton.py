@@ -253,3 +253,41 @@ def cumsum_reversed(x):
     y = torch.empty_like(x)
     _cumsum[(x.shape[0],)](x, y, x.shape[1], BLOCK=64, REVERSE=True)
     return y
+
+
+@triton.jit
+def _never_lost(x_ptr, y_ptr, n):
+    """The "error" is what adding once more gives: always 0."""
+    row = x_ptr + tl.program_id(0) * n
+    total, lost = 0.0, 0.0
+    for i in range(n):
+        term = tl.load(row + i) - lost
+        new = total + term
+        lost = new - (total + term)
+        total = new
+    tl.store(y_ptr + tl.program_id(0), total)
+
+
+def never_lost(x):
+    y = torch.empty(x.shape[0], device=x.device)
+    _never_lost[(x.shape[0],)](x, y, x.shape[1])
+    return y
+
+
+@triton.jit
+def _swapped_neumaier(x_ptr, y_ptr, n):
+    """Neumaier's sum with the branches the wrong way round."""
+    row = x_ptr + tl.program_id(0) * n
+    total, lost = 0.0, 0.0
+    for i in range(n):
+        term = tl.load(row + i)
+        new = total + term
+        lost += tl.where(tl.abs(total) >= tl.abs(term), (term - new) + total, (total - new) + term)
+        total = new
+    tl.store(y_ptr + tl.program_id(0), total + lost)
+
+
+def swapped_neumaier(x):
+    y = torch.empty(x.shape[0], device=x.device)
+    _swapped_neumaier[(x.shape[0],)](x, y, x.shape[1])
+    return y
