@@ -57,10 +57,15 @@ def from_specs(job: Job, arguments: Sequence[Argument]) -> Recipe:
 def _small_shapes(arguments: Sequence[Argument], classes: shapes.Sizes, plan: shapes.Plan) -> tuple[shapes.Shape, ...]:
     """One block in every dimension; nothing when the user chose the shapes, or when an index range follows a size."""
     specs = [a.spec for a in arguments if isinstance(a.spec, ArraySpec)]
-    small = dict(plan.tries).get("one block")
+    small = _one_block(plan)
     if small is None or any(f"#{spec.high}" in classes for spec in specs):
         return ()
     return tuple(shapes.resize(spec.shape({}), classes, small) for spec in specs)
+
+
+def _one_block(plan: shapes.Plan) -> shapes.Sizes | None:
+    """The sizes of one block; where it is not among the tries, the given ones are."""
+    return dict(plan.tries).get("one block", plan.given) if plan.tries else None
 
 
 def _reshaped_specs(arguments: Sequence[Argument], new: Sequence[shapes.Shape]) -> list[Argument]:
@@ -104,8 +109,12 @@ def from_values(job: Job, arguments: Arguments) -> Recipe:
     classes = shapes.class_names([array.data.shape for array in arrays])
     batches = shapes.batch_classes([array.data.shape for array in arrays])
     plan = shapes.plan(classes, job.shapes, (), job.blocks, batches)
+    small = _one_block(plan)
     return Recipe(
-        plan, lambda sizes: arguments if sizes == plan.given else _redrawn(arguments, classes, sizes, job.seed)
+        plan,
+        lambda sizes: arguments if sizes == plan.given else _redrawn(arguments, classes, sizes, job.seed),
+        square=() if small is None else tuple(shapes.resize(x.data.shape, classes, small) for x in arrays),
+        make_shaped=lambda new: _reshaped(arguments, new, job.seed),
     )
 
 
@@ -114,6 +123,16 @@ def _redrawn(arguments: Arguments, classes: shapes.Sizes, sizes: shapes.Sizes, s
 
     def change(value: Any) -> Any:
         return _redraw(value, shapes.resize(value.data.shape, classes, sizes), rng) if _is_array(value) else value
+
+    return [(name, map_arrays(value, change)) for name, value in arguments]
+
+
+def _reshaped(arguments: Arguments, new: Sequence[shapes.Shape], seed: int) -> Arguments:
+    """Every array drawn anew in a shape of its own, in their order."""
+    rng, left = np.random.default_rng(seed), iter(new)
+
+    def change(value: Any) -> Any:
+        return _redraw(value, next(left), rng) if _is_array(value) else value
 
     return [(name, map_arrays(value, change)) for name, value in arguments]
 

@@ -45,11 +45,12 @@ def pair_programs(
         jax_side, results, others = (a, returned_a, returned_b) if functional[0] else (b, returned_b, returned_a)
         notes += _widen(jax_side, results, others)
     written = list(dict.fromkeys(name for program in (a, b) for name in _written(program)))
+    set_by_a = frozenset(_written(a))
     known = [name for name in written if _has(a, name) and _has(b, name) and _comparable(a, b, name)]
     for program, returned in ((a, returned_a), (b, returned_b)):
         program.outputs = returned + [(name, _value_of(program, name)) for name in known]
     left = [name for name in written if name not in known and not (is_held(a, name) and is_held(b, name))]
-    return [*notes, *(_left_out(name, a, files) for name in left)]
+    return [*notes, *(_left_out(name, a, files, name in set_by_a) for name in left)]
 
 
 def align_written(a: Program, b: Program) -> bool:
@@ -170,12 +171,12 @@ def _value_of(program: Program, name: str) -> Value:
     return dict(program.outputs).get(name) or given.get(argument) or held_before(program, argument)
 
 
-def _left_out(name: str, a: Program, files: tuple[str, str]) -> str:
+def _left_out(name: str, a: Program, files: tuple[str, str], by_a: bool) -> str:
     argument = name.removeprefix(WRITTEN)
     other = files[1] if name.removeprefix(WRITTEN) in a.input_names else files[0]
     writer = files[0] if other == files[1] else files[1]
     if _is_attribute(name):
-        setter = files[0] if name in _written(a) else files[1]
+        setter = files[0] if by_a else files[1]
         return f"{setter} sets the attribute {argument}; the other side does not, or to another type: not compared"
     return f"{writer} writes to its argument {argument!r}, which {other} does not take; that was not compared"
 

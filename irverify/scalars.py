@@ -14,7 +14,9 @@ from irverify.defaults import Defaults
 LABEL = "other numbers"
 LEAST = 1e-3  # below this a number is an epsilon or a rate, whose change shows only where it is made larger
 LARGER = -6  # what such a number becomes: its digits times a power of two, in [2^-7, 2^-6)
-FACTOR = 0.75  # keeps the sign and what lies within (0, 1), and is exact where the number has few digits
+#: By turn, so that numbers that were equal are not: they keep the sign and what lies within (0, 1), and are exact where
+#: the number has few digits.
+FACTORS = (0.75, 0.625, 0.875, 0.6875, 0.9375)
 SHOWN = 4
 
 
@@ -23,12 +25,12 @@ def other_numbers(variant: dict[str, Any], defaults: Defaults | None = None) -> 
 
     ``defaults``: floats that both sides take where nothing is given; they are given then.
     """
-    changed: dict[float, float] = {}
+    changed: list[tuple[float, float]] = []
     arguments = [*variant["arguments"], *_unset(variant["arguments"], defaults or {})]
     made = {**variant, "arguments": _changed(arguments, changed), "init": _changed(variant["init"], changed)}
     if not changed:
         return None
-    words = [f"{new:.6g} for {old:.6g}" for old, new in changed.items()]
+    words = [f"{new:.6g} for {old:.6g}" for old, new in changed]
     more = ["..."] if len(words) > SHOWN else []
     return made | {"label": f"{LABEL}: {', '.join(words[:SHOWN] + more)}", "numbers": True}
 
@@ -40,12 +42,13 @@ def _unset(arguments: list[Any], defaults: Defaults) -> list[tuple[str, float]]:
     return [(n, value) for n, (place, value) in defaults.items() if n not in names and place >= positional]
 
 
-def _changed(value: Any, changed: dict[float, float]) -> Any:
+def _changed(value: Any, changed: list[tuple[float, float]]) -> Any:
     """``value`` with its ordinary floats replaced; each goes into ``changed``."""
     if type(value) is float and math.isfinite(value) and value:
-        mantissa = math.frexp(value)[0]
-        changed[value] = value * FACTOR if abs(value) >= LEAST else math.ldexp(mantissa, LARGER)
-        return changed[value]
+        ordinary = value if abs(value) >= LEAST else math.ldexp(math.frexp(value)[0], LARGER)
+        other = ordinary * FACTORS[len(changed) % len(FACTORS)]
+        changed.append((value, other))
+        return other
     if isinstance(value, dict):
         return {key: _changed(item, changed) for key, item in value.items()}
     if isinstance(value, list | tuple):

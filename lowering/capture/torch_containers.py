@@ -79,9 +79,10 @@ def _leaves(name: str, value: Any, depth: int) -> Iterator[tuple[str, Any]]:
     if kind == "list":
         yield f"len({name})", len(entries)
     else:
-        yield f"keys({name})", Word(", ".join(sorted(map(str, entries))))
+        yield f"keys({name})", Word(", ".join(sorted(map(repr, entries))))
     for key, item in entries.items():
-        yield from _leaves(f"{name}.{key}", item, depth + 1)
+        part = key if isinstance(key, str) or kind == "list" else f"<{key!r}>"  # 1 is another key than "1"
+        yield from _leaves(f"{name}.{part}", item, depth + 1)
 
 
 def _items(value: Any) -> tuple[str, dict[Any, Any]] | None:

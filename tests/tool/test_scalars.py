@@ -16,17 +16,17 @@ def variant(*arguments: object, init: object = None) -> dict[str, object]:
 def test_ordinary_floats_change() -> None:
     made = scalars.other_numbers(variant(0.5, [3, True, (-2.0,)], 0.0, float("inf"), init=[1.0]))
     assert made is not None
-    assert [value for _, value in made["arguments"]] == [0.375, [3, True, (-1.5,)], 0.0, float("inf")]
-    assert made["init"] == [0.75]
-    assert made["label"] == "other numbers: 0.375 for 0.5, -1.5 for -2, 0.75 for 1"
+    assert [value for _, value in made["arguments"]] == [0.375, [3, True, (-1.25,)], 0.0, float("inf")]
+    assert made["init"] == [0.875]
+    assert made["label"] == "other numbers: 0.375 for 0.5, -1.25 for -2, 0.875 for 1"
 
 
 def test_small_floats_become_larger_ones_of_the_same_digits() -> None:
     made = scalars.other_numbers(variant(1e-5, -3e-4))
     assert made is not None
     epsilon, rate = (value for _, value in made["arguments"])
-    assert (epsilon, rate) == (1e-5 * 2**10, -3e-4 * 2**5)
-    assert 2**-7 <= epsilon < 2**-6 and -(2**-6) < rate <= -(2**-7)
+    assert (epsilon, rate) == (0.75 * 1e-5 * 2**10, 0.625 * -3e-4 * 2**5)
+    assert all(2**-8 <= abs(other) < 2**-6 for other in (epsilon, rate))
 
 
 EPSILON = "import torch\ndef f(x, eps):\n    return x * torch.rsqrt((x * x).mean(-1, keepdim=True) + {})\n"
@@ -109,4 +109,10 @@ def test_a_default_that_both_have_is_given_another_value(write: Write, more: str
 def test_a_default_that_an_argument_replaces_is_not_given_twice() -> None:
     made = scalars.other_numbers(variant(0.5, 0.25), {"slope": (1, 0.25), "gain": (2, 3.0)})
     assert made is not None
-    assert made["arguments"] == [(None, 0.375), (None, 0.1875), ("gain", 2.25)]
+    assert made["arguments"] == [(None, 0.375), (None, 0.15625), ("gain", 2.625)]
+
+
+def test_numbers_that_were_equal_are_not(write: Write) -> None:
+    text = "import torch\ndef f(x, y, alpha=0.1, beta=0.1):\n    return {}\n"
+    a, b = write("a.py", text.format("x * alpha + y * beta")), write("b.py", text.format("x * beta + y * alpha"))
+    assert compare(a, b, inputs=["f32[40]", "f32[40]"], shapes="given").verdict.level is Level.DIFFERENT
