@@ -127,11 +127,12 @@ class SideRun:
         ):
             return 0
         last: list[tuple[dict[str, Any], Captured]] = []
+        count = 0
 
         def works(new: Sequence[shapes.Shape], label: str = shapes.SPLIT) -> bool:
             variant = {"label": label, "arguments": make(new), "sizes": {}, "init": self._own_init()}
             try:
-                captured = self._capture(variant, index)
+                captured = self._capture(variant, index + count)  # weights are left under the number that is published
             except InternalError:
                 raise
             except Exception:
@@ -139,7 +140,6 @@ class SideRun:
             last[:] = [(variant, captured)]
             return captured.checks_shapes
 
-        count = 0
         for new in shapes.split(recipe.square, works):
             for label, tried in ((shapes.SPLIT, new), (shapes.EXCHANGED, shapes.exchanged(new))):
                 if count < MOST_SPLIT and tried != list(recipe.square) and works(tried, label):
