@@ -90,7 +90,7 @@ def test_another_entry(different):
 
 def test_words_are_said(captured):
     assert "the call changes its arguments: state.mode becomes 'late'" in captured["switches"].notes
-    assert "the call changes its arguments: keys(state) becomes mode, momentum, step" in captured["renames"].notes
+    assert "the call changes its arguments: keys(state) becomes 'mode', 'momentum', 'step'" in captured["renames"].notes
 
 
 def test_what_was_held_is_in_the_program(captured):
