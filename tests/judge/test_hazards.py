@@ -206,3 +206,19 @@ def test_an_infinity_that_heals_is_no_excuse() -> None:
 
     assert judged(gated(True), gated(False), SPEC).verdict.level is Level.DIFFERENT
     assert judged(gated(True), gated(True), SPEC).verdict.level in EQUAL
+
+
+def test_a_large_result_is_no_excuse_either() -> None:
+    """x^4 sigmoid(x): at a hundred times the given size it is large and right, and inf / inf in the other spelling."""
+
+    def gated(naive: bool) -> Body:
+        def body(k: Kit, x: Value) -> Value:
+            fourth = k.mul(k.mul(x, x), k.mul(x, x))
+            if naive:
+                e = k.fn("exp", x)
+                return k.mul(fourth, k.div(e, k.add(e, 1.0)))
+            return k.mul(fourth, k.div(k.lit(1.0, x), k.add(k.fn("exp", k.mul(x, -1.0)), 1.0)))
+
+        return body
+
+    assert judged(gated(False), gated(True), SPEC).verdict.level is Level.DIFFERENT
