@@ -17,6 +17,7 @@ import torch
 from lowering.capture.recorder import Recorder
 from lowering.capture.torch_arrays import tensor_of
 from lowering.capture.torch_tensor import VirtualTensor
+from lowering.capture.trace import TensorRef
 
 _DEPTH = 8  # of containers in containers
 _LARGEST = 2**63 - 1
@@ -60,6 +61,11 @@ class Contents:
 class _Tensor:
     tensor: torch.Tensor
     inner: torch.Tensor  # of a virtual one: `tensor.data = other` exchanges it
+    layout: tuple[Any, ...]  # `tensor.t_()` makes it a view of what it was
+
+
+def _tensor(tensor: torch.Tensor, inner: torch.Tensor) -> _Tensor:
+    return _Tensor(tensor, inner, (inner.shape, inner.stride(), inner.storage_offset()))
 
 
 def _leaves(name: str, value: Any, depth: int) -> Iterator[tuple[str, Any]]:
@@ -68,7 +74,7 @@ def _leaves(name: str, value: Any, depth: int) -> Iterator[tuple[str, Any]]:
     Entries that are gone need no leaf, so.
     """
     if isinstance(value, torch.Tensor):
-        yield name, _Tensor(value, _inner(value))
+        yield name, _tensor(value, _inner(value))
         return
     items = _items(value) if depth < _DEPTH else None
     if items is None:
@@ -100,7 +106,7 @@ def _plain(value: Any) -> Any:
     """A number, an array as a tensor's leaf, or the word for anything else."""
     if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
         array = tensor_of(value)
-        return _Tensor(array, array)
+        return _tensor(array, array)
     if isinstance(value, np.generic) and value.dtype.kind in "biuf":
         value = value.item()
     if isinstance(value, bool | float) or (type(value) is int and abs(value) <= _LARGEST):
@@ -112,7 +118,8 @@ def _plain(value: Any) -> Any:
 
 def _same(new: Any, old: Any) -> bool:
     if isinstance(new, _Tensor) and isinstance(old, _Tensor):
-        return new.tensor is old.tensor and new.inner is old.inner
+        kept = new.tensor is old.tensor and new.inner is old.inner
+        return kept and new.layout == old.layout
     return type(new) is type(old) and (new == old or (new != new and old != old))
 
 
@@ -125,13 +132,15 @@ def enter_changes(recorder: Recorder, contents: Contents) -> None:
     trace = recorder.trace
     trace.contents = contents.numbers()
     changed = contents.changed()
-    named = {f"written:{name}" for name in changed}
-    trace.outputs = [output for output in trace.outputs if output[0] not in named]
+    now: dict[str, TensorRef] = {}
     for name, leaf in changed.items():
         if isinstance(leaf, Word):
             recorder.note(f"the call changes its arguments: {name} becomes {leaf.text}")
         tensor = leaf.inner if isinstance(leaf, _Tensor) else tensor_of(np.asarray(_as_number(leaf)))
-        trace.outputs.append((f"written:{name}", recorder.ref(tensor)))
+        now[f"written:{name}"] = recorder.ref(tensor)
+    known = {name for name, _ in trace.outputs}
+    trace.outputs = [(name, now.get(name, ref)) for name, ref in trace.outputs]
+    trace.outputs += [output for output in now.items() if output[0] not in known]
 
 
 def _inner(tensor: torch.Tensor) -> torch.Tensor:

@@ -42,3 +42,14 @@ def test_an_auxiliary_loss(tmp_path: Path, aux: str, more: str, same: bool) -> N
     assert ("written:self.aux" in compared) is (aux != "y")
     notes = [line for line in report.assumptions if "sets the attribute" in line]
     assert any("self.only" in line for line in notes) is (more != "pass")
+
+
+@pytest.mark.parametrize(("line", "same"), [("x.t_()", False), ("x = x.t()", True), ("x = x.clone().t_()", True)])
+def test_an_argument_that_is_turned_in_place_is_turned_for_its_caller(tmp_path: Path, line: str, same: bool) -> None:
+    a, b = tmp_path / "a.py", tmp_path / "b.py"
+    a.write_text("import torch\ndef f(x):\n    return x.t() + 1\n")
+    b.write_text(f"import torch\ndef f(x):\n    {line}\n    return x + 1\n")
+    report = compare(a, b, inputs=["f32[4,6]"], shapes="given")
+    assert (report.verdict.level is not Level.DIFFERENT) is same, report.verdict
+    both = compare(b, b, inputs=["f32[4,6]"], shapes="given")
+    assert both.verdict.level is Level.BITWISE
