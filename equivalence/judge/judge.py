@@ -54,7 +54,6 @@ from equivalence.verdicts import (
 from lowering.errors import InternalError, Unsupported
 from lowering.ir.program import Program
 
-OUTSIDE = "out-of-bounds"
 LOST = {"exact": Level.BITWISE.value, "reassociated": Level.REASSOCIATED.value}
 RANDOM = "random-stream"  # the evaluator's word for a draw; a finding only where streams differ
 
@@ -218,8 +217,7 @@ class Judge:
                 self.uncounted(pair, "not run: out of time")
                 continue
             if failing:
-                self.uncounted(pair, f"not counted: {failing}")
-                self.find(Finding("specialised-shape", f"scope: at {in_words(self.shape_of(pair))} {failing}"))
+                self.failing(pair, failing)
                 continue
             if numberless:
                 self.uncounted(pair, f"not counted: {numberless}")
@@ -234,6 +232,15 @@ class Judge:
         """A set of shapes that says nothing of the given one."""
         self.results[id(pair)] = ShapeResult(self.shape_of(pair), Level.UNDECIDED, why)
         self.pairs = [kept for kept in self.pairs if kept is not pair]
+
+    def failing(self, pair: Pair, sides: Mapping[str, str]) -> None:
+        """A set of shapes at which a side fails says nothing of the given one; B alone ought to refuse it."""
+        words, at = "; ".join(sides.values()), in_words(self.shape_of(pair))
+        self.uncounted(pair, f"not counted: {words}")
+        if scope.silent(sides, self.given.pair, pair):
+            self.find(Finding("unguarded-shape", f"at {at} {words}, and A does not", None, "error"))
+        else:
+            self.find(Finding("specialised-shape", f"scope: at {at} {words}"))
 
     def other_type(self, pair: Pair) -> None:
         """Outputs of another dtype or shape than the other side's, at this set of shapes: scope, and a warning.
@@ -336,12 +343,12 @@ class Judge:
     def notice(self, run: PairRun, given: bool) -> None:
         """Events of the evaluator as findings; a read outside a buffer that one side makes at ``given`` shapes is its
         error, even where what it reads moves no output."""
-        outside = [{event.code for event in outcome.events} & {OUTSIDE} for outcome in (run.a, run.b)]
+        outside = [{event.code for event in outcome.events} & {scope.OUTSIDE} for outcome in (run.a, run.b)]
         for side, outcome in (("A", run.a), ("B", run.b)):
             for event in outcome.events:
                 if event.code == RANDOM:
                     continue
-                alone = given and event.code == OUTSIDE and outside[0] != outside[1]
+                alone = given and event.code == scope.OUTSIDE and outside[0] != outside[1]
                 severity = "error" if alone else event.severity
                 finding = Finding(event.code, f"{side}: {event.what}", event.span, severity)
                 self.find(finding)

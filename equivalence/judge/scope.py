@@ -6,7 +6,7 @@ Takes pairs and evidence; gives assumptions and a Divergence.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from equivalence.judge.evidence import Evidence
 from equivalence.judge.inputs import is_float
 from equivalence.judge.planes import plane, value
 from equivalence.judge.runs import Pair, PairRun, Runner
+from equivalence.judge.structure import scaled
 from equivalence.verdicts import Divergence, Level, Report
 from lowering.errors import IrverifyError, Span
 from lowering.ir.program import Program
@@ -24,6 +25,7 @@ from lowering.ir.program import Program
 if TYPE_CHECKING:
     from equivalence.divergence.runs import Wanted
 
+OUTSIDE = "out-of-bounds"
 #: What is looked for where a verdict is weaker than bitwise: the words or values that part.
 WANTED: dict[Level, Wanted] = {Level.REASSOCIATED: "exact", Level.REAL: "reassociated", Level.DIFFERENT: "ieee"}
 TRACED = 1 << 18  # input elements up to which the first failure is traced rather than a smaller one
@@ -54,19 +56,30 @@ def assumptions(pairs: Sequence[Pair], level: Level) -> list[str]:
     return list(dict.fromkeys(lines))
 
 
-def failing(run: PairRun, runner: Runner) -> str:
-    """Which side fails at these shapes, in words: it leaves its buffers, or an output depends on undefined lanes.
+def failing(run: PairRun, runner: Runner) -> dict[str, str]:
+    """The sides that fail at these shapes ('A', 'B'), in words: one leaves its buffers, or an output depends on
+    undefined lanes.
 
-    A side that fails at other shapes than the given ones is specialised: a matter of scope (SEMANTICS §9).
+    A side that fails at other shapes than the given ones is specialised: these do not count (SEMANTICS §9).
     """
+    found: dict[str, str] = {}
     for side, outcome in (("A", run.a), ("B", run.b)):
-        outside = next((event for event in outcome.events if event.code == "out-of-bounds"), None)
+        outside = next((event for event in outcome.events if event.code == OUTSIDE), None)
         if outside is not None:
-            return f"{side} fails: {outside.what} at {outside.span}"
+            found[side] = f"{side} fails: {outside.what} at {outside.span}"
     poisoned = any(plane(x, "poison").any() for _, a, b in run.outputs() for x in (a, b))
     for sides in undefined.influence(run, runner, "random").values() if poisoned else ():
-        return f"{next(iter(sides)).upper()} leaves part of an output undefined"
-    return ""
+        for side in (side.upper() for side in sides):
+            found.setdefault(side, f"{side} leaves part of an output undefined")
+    return found
+
+
+def silent(failing: Mapping[str, str], given: Pair, pair: Pair) -> bool:
+    """Whether B alone fails where A works and neither refuses: an error of B, as it is at the given shapes.
+
+    Not where sizes that are equal at the given shapes are not: that B takes them for one size is its scope.
+    """
+    return set(failing) == {"B"} and scaled(given, pair)
 
 
 def numberless(run: PairRun, given: PairRun) -> str:

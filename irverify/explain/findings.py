@@ -301,6 +301,19 @@ ENTRIES = (
         """Nothing if the shapes are the ones you use; else make side B general, or mask its last block.""",
     ),
     Entry(
+        "unguarded-shape",
+        "at other shapes B leaves its buffers, or leaves part of an output undefined, and A does not",
+        """Both sides take this set of shapes. A works there; B reads or writes outside an array, or returns memory that
+        nothing has written. B does not refuse these inputs: on a device it gives wrong numbers, or overwrites what is
+        not its own. The verdict is about the other sets of shapes, the exit code is 1.""",
+        """A grid of n // BLOCK, a last block that is not masked, a length that is assumed to be a multiple.""",
+        """
+        grid = (n // BLOCK,)                     # of 1100 elements the last 76 stay what torch.empty held
+        """,
+        """Mask the last block; or refuse such shapes (assert n % BLOCK == 0), which makes them a matter of scope. To
+        compare at the given shapes alone: --shapes given.""",
+    ),
+    Entry(
         "shape-mismatch",
         "at other shapes B gives an output of another shape",
         """Both sides run at this set of shapes, and one output is larger or smaller in B than in A. B does not refuse
