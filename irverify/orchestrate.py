@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equivalence.verdicts import Check, Finding, Level, Report, ShapeResult, Subject, Verdict, Witness
-from irverify import __version__, configurations, cotangents, repeated, retuned, sandbox, unsynchronised
+from irverify import __version__, configurations, cotangents, faults, repeated, retuned, sandbox, unsynchronised
 from irverify.collect import Collected, Variant, collect
 from irverify.early import Early
 from irverify.exchange import POLL_SECONDS, Exchange
@@ -124,6 +124,7 @@ def _run(prepared: Prepared, options: CompareOptions, exchange: Exchange, progre
     report.findings += repeated.findings(exchange, files, _briefly(options))
     programs = [[v.program_a for v in collected.variants], [v.program_b for v in collected.variants]]
     report.findings += unsynchronised.findings(programs, files)
+    report.findings += faults.findings(programs, files)
     report.findings += retuned.findings(exchange, files, _briefly(options))
     found, check = cotangents.examine(exchange, files, _briefly(options))
     report.findings += found

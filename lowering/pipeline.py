@@ -14,6 +14,7 @@ import numpy as np
 
 from lowering.capture.trace import (
     AtenCall,
+    HostFault,
     HostRead,
     HostTrace,
     KernelArg,
@@ -146,6 +147,8 @@ class _TorchLowering:
             attrs["contents"] = [_held(name, number) for name, number in self.trace.contents.items()]
         if self.trace.unsynchronised:
             attrs["unsynchronised"] = [_read_too_early(read) for read in self.trace.unsynchronised]
+        if self.trace.faults:
+            attrs["faults"] = list(dict.fromkeys(map(_fault, self.trace.faults)))
         names = [name for name, _ in self.trace.inputs]
         return Program(self.builder.block, names, outputs, self.kernels, attrs, [*self.trace.notes, *self.notes])
 
@@ -159,6 +162,11 @@ def _held(name: str, number: bool | int | float) -> str:
 def _read_too_early(read: UnsynchronisedRead) -> str:
     """Where the host reads, the line of the copy, and by what it reads; tabs in between."""
     return "\t".join(map(str, (read.span.file, read.span.line, read.copied.line, read.construct)))
+
+
+def _fault(fault: HostFault) -> str:
+    """The code of a finding, where, and what is said; tabs in between."""
+    return "\t".join((fault.code, fault.span.file, str(fault.span.line), fault.said))
 
 
 def _notes(trace: HostTrace) -> list[str]:

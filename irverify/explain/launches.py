@@ -35,4 +35,19 @@ ENTRIES = (
         """,
         """Leave out non_blocking, or call torch.cuda.current_stream().synchronize() before the read.""",
     ),
+    Entry(
+        "overlapping-memory",
+        "an operation of torch writes memory that it also reads elsewhere, or writes one element twice",
+        """An operation in place, or with out=, reads elements through one view and writes them through another one of
+        the same memory, at other places; or its target has two elements at one address. An error where one side alone
+        does so (the exit code is 1), a warning where both do. The verdict speaks of everything read before anything is
+        written.""",
+        """torch refuses such a call where it can tell cheaply (two dense views); otherwise its lanes run in any order
+        on a GPU, and the result changes from run to run (pytorch issues 17746 and 91894).""",
+        """
+        cache[:, :-1] = cache[:, 1:]              # shifts by one, in place
+        x -= x[:, :1]                             # column 0 may be 0 before the others are read
+        """,
+        """Copy what is read: cache[:, 1:].clone(), x - x[:, :1].""",
+    ),
 )

@@ -21,11 +21,12 @@ from lowering.capture.draws import Streams
 from lowering.capture.host_copies import HostCopies
 from lowering.capture.host_tables import HostTables
 from lowering.capture.recorder import Recorder
+from lowering.capture.torch_overlaps import OVERLAP, overlap
 from lowering.capture.torch_precision import flags_in_force, sentence
 from lowering.capture.torch_streams import Clocks
 from lowering.capture.torch_tables import DeviceTables
 from lowering.capture.torch_tensor import CPU, CUDA, VirtualTensor
-from lowering.capture.trace import AtenCall
+from lowering.capture.trace import AtenCall, HostFault
 from lowering.capture.user_frames import CAPTURE_FRAME, user_span
 from lowering.errors import Span, Unsupported
 
@@ -71,6 +72,7 @@ class Dispatcher:
             result = self._plain(func, args, kwargs)
             self._remember_made(func, args, result)
             return result
+        self._look_for_overlap(func, args, kwargs)
         implementation = self._implementation(func)
         if implementation is not None:
             with self._python_state(implementation), self.mode, self._inside(func):
@@ -78,6 +80,15 @@ class Dispatcher:
             if result is not NotImplemented:
                 return result
         return self._run(func, args, kwargs)
+
+    def _look_for_overlap(self, func: Any, args: Any, kwargs: Any) -> None:
+        """What torch does with overlapping memory is asked of the op that was called, not of its pieces."""
+        outermost = not self._running or "_foreach_" in self._running[-1]
+        if self.recorder is not None and outermost and func._schema.is_mutable:
+            found = overlap(func, *tree_map(lambda leaf: _unwrap(leaf, {}), (args, kwargs)))
+            if found:
+                name = policy.packet_name(func)
+                self.recorder.trace.faults.append(HostFault(OVERLAP, f"{name} {found}", self.span()))
 
     def _remember_made(self, func: Any, args: Any, result: Any) -> None:
         """Where a tensor of no device was made: a kernel may be given it by mistake."""

@@ -135,7 +135,7 @@ def _chosen(state: State, names: Sequence[str]) -> dict[str, torch.Tensor]:
 
 def copied(trace: HostTrace) -> HostTrace:
     """The trace as it is now, while its recorder goes on."""
-    names = ("inputs", "outputs", "events", "notes", "host_draws", "tuned", "unsynchronised")
+    names = ("inputs", "outputs", "events", "notes", "host_draws", "tuned", "unsynchronised", "faults")
     lists = {name: list(getattr(trace, name)) for name in names}
     storages = {id: replace(storage) for id, storage in trace.storages.items()}
     return replace(trace, **lists, storages=storages, addresses=dict(trace.addresses))

@@ -121,6 +121,15 @@ class UnsynchronisedRead:
     span: Span
 
 
+@dataclass(frozen=True, slots=True)
+class HostFault:
+    """Something that host code does wrong whatever its results here: ``code`` of the finding, and what, in words."""
+
+    code: str
+    said: str
+    span: Span
+
+
 @dataclass(slots=True)
 class HostTrace:
     """One run of a host function.
@@ -143,6 +152,7 @@ class HostTrace:
     addresses: dict[int, int] = field(default_factory=dict)  # storage -> where it began, if the host asked
     tuned: list[TunedUpdate] = field(default_factory=list)
     unsynchronised: list[UnsynchronisedRead] = field(default_factory=list)
+    faults: list[HostFault] = field(default_factory=list)
     contents: dict[str, bool | int | float] = field(default_factory=dict)  # of containers (torch_containers.py)
 
     def pointers_in(self, storage: Storage) -> list[tuple[int, int, int]]:
