@@ -87,6 +87,40 @@ class SpecialValue:
     inputs: dict[str, Any] = field(default_factory=dict[str, Any], compare=False, repr=False)
 
 
+@dataclass(frozen=True, slots=True)
+class Plant:
+    """Where a special value stands in an input: ``place`` is an index, 'row 0', 'everywhere' and the like."""
+
+    input: str
+    place: str
+    value: float | str
+
+
+@dataclass(frozen=True, slots=True)
+class SpecialRow:
+    """What one kind of special value does to one output, on both sides.
+
+    ``status``: 'alike', 'differ', 'signs differ' (of a zero), 'open' (it follows what a source or a target leaves
+    open; ``message`` says what), 'not run'.  ``outcome_a``, ``outcome_b``: against the given inputs, in words.  The
+    values are those of the element ``index``: one that differs, else one that the special value reached.  ``inputs``
+    replays it.
+    """
+
+    output: str
+    kind: str  # "a NaN", "ties", ...
+    input: str  # in words: "a NaN in x"
+    status: str
+    outcome_a: str = ""
+    outcome_b: str = ""
+    index: tuple[int, ...] = ()
+    value_a: float | str = ""
+    value_b: float | str = ""
+    bound: float = 0.0
+    message: str = ""
+    plants: tuple[Plant, ...] = ()
+    inputs: dict[str, Any] = field(default_factory=dict[str, Any], compare=False, repr=False)
+
+
 Views = dict[str, tuple[tuple[int, ...], int]]  # by input: its strides and its offset, in elements
 
 
@@ -131,6 +165,7 @@ class OutputResult:
     bound_b: float | None = None
     freedoms: list[str] = field(default_factory=list[str])
     special_values: list[SpecialValue] = field(default_factory=list[SpecialValue])
+    special_table: list[SpecialRow] = field(default_factory=list[SpecialRow])  # every kind, alike or not
     up_to: list[str] = field(default_factory=list[str])  # at `reassociated`: what the two are equal up to, in words
 
 
@@ -245,3 +280,8 @@ class Report:
     def special_values(self) -> list[SpecialValue]:
         """Every special-value difference of every output, in order."""
         return [special for output in self.outputs for special in output.special_values]
+
+    @property
+    def special_table(self) -> list[SpecialRow]:
+        """What every kind of special value does to every output, in order."""
+        return [row for output in self.outputs for row in output.special_table]

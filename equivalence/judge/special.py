@@ -1,90 +1,69 @@
-"""What each side does with NaN, infinities, signed zeros, subnormals and the largest values.
+"""What each side does with NaN, infinities, signed zeros, subnormals, ties, masked rows and casts that overflow.
 
-Takes a Pair; gives SpecialValues: one row per output and kind of input on which the sides disagree.  ``run`` takes a
-Judge and leaves them in a Report.
+Takes a Pair; gives SpecialRows, one for every kind of input and output, alike or not.  ``run`` takes a Judge and leaves
+them in a Report, with a check and findings.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from equivalence.evaluator.frame import OutOfTime
 from equivalence.interpretations.depends import Depends
 from equivalence.interpretations.error import Error
-from equivalence.judge import ranges
-from equivalence.judge.compare import same_kind
+from equivalence.judge import left_open, ties
 from equivalence.judge.differential import MOST_ELEMENTS
-from equivalence.judge.inputs import dtype_of, is_float
 from equivalence.judge.planes import plane, value
-from equivalence.judge.runs import Pair, Runner
+from equivalence.judge.planted import FEW_FROM, TIES, Planted, every, shown
+from equivalence.judge.runs import Pair, PairRun, Runner
+from equivalence.judge.special_rows import DIFFER, NOT_RUN, SIGNS, apart, rows
 from equivalence.judge.tally import Tally
-from equivalence.numerics.formats import format_of
-from equivalence.verdicts import Check, Finding, Level, Report, SpecialValue
-from lowering.errors import Unsupported
+from equivalence.verdicts import Check, Finding, Level, Report, SpecialRow, SpecialValue
 
 if TYPE_CHECKING:
     from equivalence.judge.judge import Judge
 
 CHECK = "special values"
 
-Arrays = dict[str, np.ndarray]
-
-
-def kinds(dtype: str) -> dict[str, float]:
-    """Special values of a format, by name."""
-    fmt = format_of(dtype)
-    table = {"-0": -0.0, "a subnormal": 2.0 ** (fmt.emin - fmt.p + 1), "the largest finite value": fmt.max}
-    if fmt.nan != "none":
-        table = {"a NaN": np.nan, **table}
-    if fmt.has_inf:
-        table = {**table, "+infinity": np.inf, "-infinity": -np.inf}
-    return table
-
-
-FEW_FROM = 1 << 17  # input elements beyond which every run costs: a NaN and a row of -infinity stand for the rest
-
-
-def planted(given: Mapping[str, np.ndarray]) -> Iterator[tuple[str, Arrays]]:
-    """One special value in one place of one float input at a time; whole rows of -infinity; rows masked off."""
-    yield from ranges.empty_rows(given, 0)
-    most = 1 if sum(x.size for x in given.values()) > FEW_FROM else None
-    for name, x in given.items():
-        if not is_float(x) or not x.size or name.startswith("weight:"):
-            continue
-        for words, special in list(kinds(dtype_of(x).name).items())[:most]:
-            changed = x.copy()
-            changed.reshape(-1)[changed.size // 3] = special
-            yield f"{words} in {name}", {**given, name: changed}
-        if x.ndim and format_of(dtype_of(x).name).has_inf:
-            row = x.copy()
-            row[0] = -np.inf
-            yield f"a row of -infinity in {name}", {**given, name: row}
-
 
 def run(judge: Judge, report: Report) -> None:
-    """Rows, a Check and findings; under ``strict`` large inputs are no reason to leave it out."""
-    strict = judge.options.special == "strict"
-    if judge.options.special == "ignore" or report.verdict.level is Level.DIFFERENT:
+    """Rows, a Check and findings; under ``strict`` large inputs are no reason to leave it out.
+
+    Where the verdict is ``different``, only rows of outputs that agree on the given inputs, and nothing follows.
+    """
+    strict, refuted = judge.options.special == "strict", report.verdict.level is Level.DIFFERENT
+    if judge.options.special == "ignore":
         return
     pair = min(judge.pairs, key=lambda p: p.size)
     why = _not_run(judge, pair, strict)
-    if why or not any(True for _ in planted(pair.inputs)):
-        words = f"not run: {why}" if why else "no input holds floats"
-        judge.checks.append(Check(CHECK, None, words, applies=bool(why)))
+    if why or not any(True for _ in every(pair)):
+        if not refuted:
+            words = f"not run: {why}" if why else "no input holds floats"
+            judge.checks.append(Check(CHECK, None, words, applies=bool(why)))
         return
-    rows, tally = differences(pair, judge.runner, judge.error(pair), judge.late)
-    for row in rows:
-        next(o for o in report.outputs if o.name == row.output).special_values.append(row)
-    judge.checks.append(_check(rows, tally, pair.size > FEW_FROM))
-    if rows:
-        judge.find(Finding("special-values", rows[0].message, None, "note"))
-    signs = "" if pair.size > FEW_FROM else zero_signs(pair, judge.runner)
-    if signs:
-        judge.find(Finding("signed-zero", signs, None, "note"))
+    found, tally = table(pair, judge.runner, judge.error(pair), judge.late, refuted)
+    for output in report.outputs:
+        output.special_table = [row for row in found if row.output == output.name]
+    if not refuted:
+        judge.checks.append(_check(found, tally, pair.size > FEW_FROM))
+        _say(judge, report, found)
+
+
+def _say(judge: Judge, report: Report, found: Sequence[SpecialRow]) -> None:
+    """The rows that differ as special values, and findings."""
+    differing = [row for row in found if row.status == DIFFER]
+    for row in differing:
+        special = SpecialValue(
+            row.output, row.input, row.value_a, row.value_b, row.message, row.index, row.bound, row.inputs
+        )
+        next(o for o in report.outputs if o.name == row.output).special_values.append(special)
+    if differing:
+        tied = next((row for row in differing if row.kind == TIES), None)
+        said = tied or differing[0]  # ties are finite inputs: no matter of special values alone
+        judge.find(Finding("special-values", said.message, None, "error" if tied is not None else "note"))
+    signs = next((row for row in found if row.status == SIGNS), None)
+    if signs is not None:
+        judge.find(Finding("signed-zero", signs.message, None, "note"))
 
 
 def _not_run(judge: Judge, pair: Pair, strict: bool) -> str:
@@ -95,79 +74,71 @@ def _not_run(judge: Judge, pair: Pair, strict: bool) -> str:
     return "the inputs are too large" if pair.size > MOST_ELEMENTS and not strict else ""
 
 
-def _check(rows: Sequence[SpecialValue], tally: Tally, few: bool) -> Check:
+def _check(found: Sequence[SpecialRow], tally: Tally, few: bool) -> Check:
     """Passed only where every planted input was run."""
     tried = (
         "alike on both sides for a NaN and a row of -infinity (only these, the inputs are large)"
         if few
         else "alike on both sides for NaN, infinities, -0, subnormals and the largest value, one at a time"
     )
+    differ = any(row.status == DIFFER for row in found)
     if tally.complete:
-        return Check(CHECK, not rows, tried)
+        return Check(CHECK, not differ, tried)
     missing = f"not run: {tally.missing()}"
     detail = f"{tally.ran} of {tally.planned} inputs ({tried}); {missing}" if tally.ran else missing
-    return Check(CHECK, False if rows else None, detail)
+    return Check(CHECK, False if differ else None, detail)
 
 
-def differences(
-    pair: Pair, runner: Runner, error: Error, late: Callable[[], bool] = lambda: False
-) -> tuple[list[SpecialValue], Tally]:
-    """Rows where the two sides give different special values, or values further apart than both bounds."""
-    rows, tally = list[SpecialValue](), Tally()
-    for words, inputs in planted(pair.inputs):
-        tally.planned += 1
-        tally.late |= late()
-        run = tally.attempt(lambda inputs=inputs: runner.run(pair, [Depends(marks=False), error], inputs))
-        for name, a, b in run.outputs() if run is not None else ():
-            row = _row(name, words, value(a), value(b), plane(a, "bound") + plane(b, "bound"))
-            if row is not None:
-                rows.append(replace(row, inputs=inputs))
-    return rows, tally
+def table(
+    pair: Pair, runner: Runner, error: Error, late: Callable[[], bool] = lambda: False, refuted: bool = False
+) -> tuple[list[SpecialRow], Tally]:
+    """A row for every planted set and output.  ``refuted``: only for outputs that agree on the given inputs.
 
-
-def zero_signs(pair: Pair, runner: Runner) -> str:
-    """The first element that is +0 on one side and -0 on the other, in words; '' where none was seen.
-
-    Tried on inputs of zeros, of negative zeros, and with one -0 among the given values.
+    The Tally counts sets with special values; zeros and ties are tested elsewhere, and here as far as they can be run.
     """
-    floats = [name for name, x in pair.inputs.items() if is_float(x) and not name.startswith("weight:")]
-    whole = [
-        (f"{words} everywhere", {n: np.full_like(x, zero) if n in floats else x for n, x in pair.inputs.items()})
-        for words, zero in (("zero", 0.0), ("-0", -0.0))
+    found, tally, usual = list[SpecialRow](), Tally(), Tally()
+    given = usual.attempt(lambda: _run(pair, runner, error, Planted("", "", pair.inputs, ())))
+    kept = _agreeing(given) if refuted else {name for name, _ in pair.a.outputs}
+    if not kept:
+        return found, tally
+    for planted in every(pair):
+        counted = usual if planted.usual else tally
+        counted.planned += 1
+        counted.late |= late()
+        run = counted.attempt(lambda planted=planted: _run(pair, runner, error, planted))
+        made = list(rows(planted, run, given)) if run is not None else _unrun(pair, planted)
+        if run is not None:
+            made = left_open.settle(pair, runner, error, planted, run, made)
+        found += [row for row in made if row.output in kept]
+    return found, tally
+
+
+def _run(pair: Pair, runner: Runner, error: Error, planted: Planted) -> PairRun:
+    if planted.kind == TIES:
+        return ties.run(runner, pair, error, planted.inputs)
+    return runner.run(pair, [Depends(marks=False), error], planted.inputs)
+
+
+def _agreeing(given: PairRun | None) -> set[str]:
+    """Outputs that are alike on the given inputs; what differs there says nothing about special values."""
+    if given is None:
+        return set()
+    far = {
+        name: apart(value(a).astype(float), value(b).astype(float), plane(a, "bound") + plane(b, "bound"))
+        for name, a, b in given.outputs()
+    }
+    return {name for name, where in far.items() if not where.any()}
+
+
+def _unrun(pair: Pair, planted: Planted) -> list[SpecialRow]:
+    return [
+        SpecialRow(name, planted.kind, planted.words, NOT_RUN, plants=planted.plants, inputs=planted.inputs)
+        for name, _ in pair.a.outputs
     ]
-    for words, arrays in [*whole, *((w, a) for w, a in planted(pair.inputs) if w.startswith("-0 "))]:
-        try:
-            run = runner.run(pair, [Depends()], arrays)
-        except (Unsupported, OutOfTime):  # a search for a note, which says nothing where it finds none
-            continue
-        for name, a, b in run.outputs() if run.on_path else ():
-            x, y = value(a), value(b)
-            if not a.dtype.is_float:
-                continue
-            apart = (x == 0) & (y == 0) & (np.signbit(x) != np.signbit(y))
-            apart &= (plane(a, "poison") == 0) & (plane(b, "poison") == 0)
-            if apart.any():
-                index = np.unravel_index(int(np.argmax(apart)), apart.shape)
-                place = f"{name}[{', '.join(str(int(i)) for i in index)}]"
-                signs = ["-0" if np.signbit(side[index]) else "+0" for side in (x, y)]
-                return f"{words}: {place} is {signs[0]} in A and {signs[1]} in B"
-    return ""
 
 
-def _row(name: str, words: str, x: np.ndarray, y: np.ndarray, bound: np.ndarray) -> SpecialValue | None:
-    a, b = x.astype(np.float64), y.astype(np.float64)
-    with np.errstate(all="ignore"):  # a NaN on the way to a finite value leaves no bound: then only half of it counts
-        limit = np.where(np.isfinite(bound), bound, np.maximum(np.abs(a), np.abs(b)) / 2)
-        apart = ~same_kind(a, b) | (np.isfinite(a) & np.isfinite(b) & (np.abs(a - b) > limit))
-    if not apart.any():
-        return None
-    index = np.unravel_index(int(np.argmax(apart)), apart.shape)
-    one, other = _show(a[index]), _show(b[index])
-    place = f"{name}[{', '.join(str(int(i)) for i in index)}]"
-    said = f"{words} gives {one} in A and {other} in B at {place}"
-    explained = float(bound[index]) if np.isfinite(bound[index]) else 0.0
-    return SpecialValue(name, words, one, other, said, tuple(int(i) for i in index), explained)
-
-
-def _show(x: float) -> float | str:
-    return float(x) if np.isfinite(x) else str(float(x))
+def replay(pair: Pair, runner: Runner, row: SpecialRow) -> tuple[float | str, float | str]:
+    """What both sides give at the row's element, from its inputs alone."""
+    done = runner.run(pair, [Depends(marks=False)], row.inputs)
+    x, y = next((value(a)[row.index], value(b)[row.index]) for name, a, b in done.outputs() if name == row.output)
+    return shown(float(x)), shown(float(y))

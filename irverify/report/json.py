@@ -18,6 +18,7 @@ from equivalence.verdicts import (
     OutputResult,
     Report,
     ShapeResult,
+    SpecialRow,
     SpecialValue,
     Subject,
     Verdict,
@@ -43,6 +44,7 @@ def report_to_dict(report: Report) -> dict[str, Any]:
         "divergence": _divergence(report.divergence),
         "witness": _witness(report.witness),
         "special_values": [_special(special) for special in report.special_values],
+        "special_table": [_special_row(row) for row in report.special_table],
         "layouts": [_layout(layout) for layout in report.layouts],
         "orders": [_order(order) for order in report.orders],
         "findings": [_finding(finding) for finding in report.findings],
@@ -67,6 +69,7 @@ def error_to_json(error: IrverifyError, version: str) -> str:
         "error": {"kind": kind, "message": str(error)},
         **empty,
         "special_values": [],
+        "special_table": [],
         "layouts": [],
         "orders": [],
     }
@@ -175,6 +178,25 @@ def _special(special: SpecialValue) -> dict[str, Any]:
         "value_a": number(special.value_a),
         "value_b": number(special.value_b),
         "message": special.message,
+    }
+
+
+def _special_row(row: SpecialRow) -> dict[str, Any]:
+    """``replay``: the arrays that were run, written out where they are small; else where the special values stand."""
+    return {
+        "output": row.output,
+        "kind": row.kind,
+        "input": row.input,
+        "status": row.status,
+        "outcome_a": row.outcome_a,
+        "outcome_b": row.outcome_b,
+        "index": list(row.index),
+        "value_a": number(row.value_a),
+        "value_b": number(row.value_b),
+        "bound": number(row.bound),
+        "message": row.message,
+        "planted": [{"input": p.input, "place": p.place, "value": number(p.value)} for p in row.plants],
+        "replay": {name: array_to_dict(array) for name, array in row.inputs.items()},
     }
 
 

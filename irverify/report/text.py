@@ -16,6 +16,7 @@ from rich.text import Text
 
 from equivalence.verdicts import Level, OutputResult, Report, Subject
 from irverify.exits import reason_for
+from irverify.report.special import special_lines
 from irverify.report.words import headline, level_in_words
 from lowering.errors import Span
 
@@ -62,7 +63,7 @@ def sections(report: Report) -> Iterator[tuple[str, list[str | Table]]]:
         ("Where they differ", list(_divergence(report))),
         ("Witness", list(_witness(report))),
         ("Findings", list(_findings(report))),
-        ("Special values", [_special_line(special) for special in report.special_values]),
+        ("Special values", list(special_lines(report))),
         ("Shapes", list(_shapes(report))),
         ("Assumptions", list(report.assumptions)),
         ("Checks", list(_checks(report))),
@@ -162,13 +163,6 @@ def _findings(report: Report) -> Iterator[str]:
             yield from (f"     {line}" for line in source_line(finding.span))
     if report.findings:
         yield f"(irverify explain {report.findings[0].code} says more)"
-
-
-def _special_line(special: Any) -> str:
-    if special.message.startswith(special.input):  # the whole sentence, with the place
-        return f"{special.output}: {special.message}"
-    text = f"{special.output}: {special.input} gives {special.value_a} in A, {special.value_b} in B"
-    return text + (f" ({special.message})" if special.message else "")
 
 
 def _shapes(report: Report) -> Iterator[str]:
