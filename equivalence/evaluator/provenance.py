@@ -25,7 +25,7 @@ TOUCHING = frozenset({"load", "store", "read", "write", "atomic_rmw", "atomic_ca
 
 def updated_buffers(kernel: Function, operands: Sequence[Lanes], buffers: Mapping[int, Buffer]) -> frozenset[int]:
     """Numbers of the buffers that a launch may both read and write, or write at two places of its kernel."""
-    roots, given = _roots(kernel), [_numbers(x.data) for x in operands]
+    roots, given = _roots(kernel), [set() if x.dtype.is_float else _numbers(x.data) for x in operands]
     everything = set().union(*given)
     everything |= set().union(*(_held(buffers[n]) for n in everything if n in buffers))
 

@@ -106,7 +106,7 @@ class Exact(Hashed):
         return mask, np.where(negative, ring.neg(scaled), scaled) if negative.any() else scaled
 
     def op_div(self, site: Site, out: Lanes, a: Lanes, b: Lanes) -> Planes:
-        if not out.dtype.is_float:
+        if not out.dtype.is_float or site.attrs["rounding"] in ("rtz", "rtp", "rtn"):
             return self.generic(site, out, a, b, text=f"div {site.attrs['rounding']}")
         text = f"div:{out.dtype} {self._who(site)}"
         words = self.mixer.mix_signed(tag(text), self.word(a), self.word(b), symmetric=False)

@@ -77,13 +77,17 @@ def _cast(attrs: dict[str, Any], out: DType, source: DType, x: Array) -> Array:
     return casts.cast(x, _code(source), _code(out), mode=mode, saturate=attrs["saturate"], overflow=overflow)
 
 
+#: Of a float division: its rounding is the integers' otherwise ('trunc').
+_DIRECTED: dict[str, arith.Mode] = {"rtz": "rtz", "rtp": "rtp", "rtn": "rtn"}
+
+
 def _float(name: str, attrs: dict[str, Any], out: DType, x: list[Array]) -> Any:
     dt = out.name
     match name:
         case "add" | "sub" | "mul":
             return getattr(arith, name)(*x, dt, attrs["rounding"])
         case "div":
-            return arith.div(x[0], x[1], dt)
+            return arith.div(x[0], x[1], dt, _DIRECTED.get(attrs["rounding"], "rne"))
         case "fma":
             return arith.fma(x[0], x[1], x[2], dt)
         case "rem":

@@ -121,7 +121,7 @@ class Products(Faces):
         return np.where(mask, self._scaled_face(other, exponent), words)
 
     def op_div(self, site: Site, out: Lanes, a: Lanes, b: Lanes) -> Planes:
-        if not out.dtype.is_float:
+        if not out.dtype.is_float or site.attrs["rounding"] in ("rtz", "rtp", "rtn"):
             return self.generic(site, out, a, b, text=f"div {site.attrs['rounding']}")
         words = self.mix_closed(f"div:{out.dtype}", a, b)
         power = self.power_of_two(b)

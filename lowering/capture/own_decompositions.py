@@ -5,6 +5,7 @@ Takes and gives tensors through torch's own public functions, which are captured
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -62,8 +63,27 @@ def multilabel_margin_loss(x: Tensor, target: Tensor, reduction: int) -> tuple[T
     return (loss.mean() if reduction == _MEAN else loss.sum()), is_target
 
 
+def logit(x: Tensor, eps: float | None = None) -> Tensor:
+    """log(x / (1 - x)); torch's decomposition clamps where its kernels do not (no eps, or one below 0)."""
+    if eps is not None and eps >= 0:
+        x = torch.clamp(x, eps, 1 - eps)
+    return torch.log(x / (1 - x))
+
+
+def angle(x: Tensor) -> Tensor:
+    """pi below zero, else 0; NaN for NaN.  (Of real numbers.)"""
+    x = x if x.is_floating_point() else x.to(torch.get_default_dtype())
+    below = torch.where(x < 0, x.new_full((), math.pi), x.new_zeros(()))
+    return torch.where(torch.isnan(x), x, below)
+
+
 def table() -> dict[Any, Any]:
     """Decompositions by overload."""
     aten = torch.ops.aten
     bags = dict.fromkeys((aten._embedding_bag.default, aten._embedding_bag_forward_only.default), embedding_bag)
-    return {**bags, aten.multilabel_margin_loss_forward.default: multilabel_margin_loss}
+    own = {
+        aten.multilabel_margin_loss_forward.default: multilabel_margin_loss,
+        aten.logit.default: logit,
+        aten.angle.default: angle,
+    }
+    return {**bags, **own}

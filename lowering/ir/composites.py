@@ -83,9 +83,11 @@ class Composites:
         return b("min", b("max", x, b.like(0.0, x)), b.like(6.0, x))
 
     def elu(self, x: Value, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0) -> Value:
+        """ATen's: alpha times scale is a product of two rounded constants (native/cuda/ActivationEluKernel.cu)."""
         positive = x if scale == 1 else self.scale(x, scale)
         inner = x if input_scale == 1 else self.scale(x, input_scale)
-        negative = self.scale(self.fn("expm1", inner), alpha * scale)
+        factor = self.builder.like(alpha, x) if scale == 1 else self.scale(self.builder.like(alpha, x), scale)
+        negative = self.builder("mul", self.fn("expm1", inner), factor)
         return self.builder("select", self.above(x, 0.0), positive, negative)
 
     # -- along an axis -------------------------------------------------------------------------------------------

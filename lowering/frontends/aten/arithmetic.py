@@ -136,7 +136,13 @@ def fmod(ctx: Context, self: Any, other: Any) -> Value:
 
 @aten("remainder")
 def remainder(ctx: Context, self: Any, other: Any) -> Value:
-    return ctx.builder("rem", *ctx.operands(self, other, scalars="common"), rounding="floor")
+    """Of floats, C's remainder and, where its sign is not the divisor's, the divisor more: as torch's kernels do."""
+    build, (a, b) = ctx.builder, ctx.operands(self, other, scalars="common")
+    if not a.type.dtype.is_float:
+        return build("rem", a, b, rounding="floor")
+    mod, zero = build("rem", a, b, rounding="trunc"), build.like(0.0, a)
+    opposite = build("xor", build.cmp("lt", b, zero), build.cmp("lt", mod, zero))
+    return build("select", build("and", build.cmp("ne", mod, zero), opposite), build("add", mod, b), mod)
 
 
 @aten("maximum")

@@ -138,6 +138,8 @@ class Context:
         source, b = x.type.dtype, self.builder
         if source is not to and DTYPES["f8e8m0fnu"] in (source, to):
             raise self.unsupported("values of this dtype are only moved, not converted", " with dtype float8_e8m0fnu")
+        if to is BOOL and source is not BOOL:
+            return b.cmp("ne", x, b.like(0, x))  # what a kernel writes: the same words
         if to.is_float and to.bits < 32 and ((source.is_integer and source is not BOOL) or source.bits == 64):
             x = b.cast(x, F32)
         if source.is_float and to.kind == "uint" and to.bits < 64:

@@ -54,6 +54,11 @@ def _positive_difference(low: Lowering, a: Value, b: Value) -> Value:
     return low.build("select", keeps, low.build("sub", a, b), low.build.like(0.0, a))
 
 
+def _whole_power(low: Lowering, x: Value, n: Value) -> Value:
+    """x to an integer power; x's format holds integers up to 2^24."""
+    return low.build("math", x, low.build.cast(n, x.type.dtype), fn="pow", impl="libdevice")
+
+
 def _is_nan(low: Lowering, x: Value) -> Value:
     return low.build.is_nan(x)
 
@@ -72,6 +77,7 @@ SPECIAL: dict[str, Special] = {
     "__nv_saturatef": _saturate,
     **{f"__nv_fdim{t}": _positive_difference for t in ("", "f")},
     **{f"__nv_copysign{t}": copysign for t in ("", "f")},
+    **{f"__nv_powi{t}": _whole_power for t in ("", "f")},
     **{f"__nv_isnan{t}": _is_nan for t in "fd"},
     **{f"__nv_isinf{t}": infinite for t in "fd"},
     "__nv_finitef": finite,

@@ -56,7 +56,7 @@ ELEMENTWISE: dict[str, Row] = {
     **{
         f"__nv_{t}{op}_{c}": (op, {"rounding": k})
         for t in "fd"
-        for op in ("add", "sub", "mul")
+        for op in ("add", "sub", "mul", "div")
         for c, k in _DIRECTED.items()
     },
     **{

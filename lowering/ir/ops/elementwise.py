@@ -113,7 +113,8 @@ for _name, _doc in {
 register(
     "div",
     _same(2, "div"),
-    "Floats: a / b; accuracy 'exact' is one correct rounding, 'declared' is the implementation's (impl) division. "
+    "Floats: a / b; accuracy 'exact' is one correct rounding (rounding rtz|rtp|rtn directs it), 'declared' is the "
+    "implementation's (impl) division. "
     "Integers: rounding 'trunc' (C) or 'floor' (Python); by zero is undefined.",
     primitive=True,
     attrs={"accuracy": "exact", "impl": "", "rounding": "trunc"},

@@ -101,6 +101,7 @@ BINARY: dict[str, tuple[Callable[..., Any], int]] = {
     "logcumsumexp": (lambda x, y: torch.logcumsumexp(torch.stack([x, y]), 0), 8),
     "hypot": (torch.hypot, 4),
     "atan2": (torch.atan2, 4),
+    "logical": (lambda x, y: (torch.logical_and(x, y), torch.logical_not(x), x.bool()), 0),
 }
 
 
@@ -118,6 +119,16 @@ def test_fmod_of_edge_values(dtype: torch.dtype) -> None:
     with np.errstate(invalid="ignore"):
         expected = torch.from_numpy(np.fmod(x.numpy(), y.numpy()))
     assert_close(_ours(torch.fmod, (x, y))[0], expected, 0)
+
+
+@pytest.mark.parametrize("dtype", [f32, f64], ids=str)
+def test_remainder_of_edge_values(dtype: torch.dtype) -> None:
+    """As torch's CUDA kernel has it (BinaryRemainderKernel.cu): exact, then the divisor once where signs differ."""
+    x, y = pairs(dtype)
+    with np.errstate(invalid="ignore"):
+        mod = torch.from_numpy(np.fmod(x.numpy(), y.numpy()))
+    expected = torch.where((mod != 0) & ((y < 0) != (mod < 0)), mod + y, mod)
+    assert_close(_ours(torch.remainder, (x, y))[0], expected, 0)
 
 
 UNARY: dict[str, tuple[Callable[..., Any], int]] = {
@@ -142,6 +153,8 @@ UNARY: dict[str, tuple[Callable[..., Any], int]] = {
     "elu": (lambda x: (F.elu(x, 0.7), F.celu(x, 0.7), F.selu(x)), 8),
     "hardswish": (lambda x: (F.hardswish(x), F.hardsigmoid(x)), 2),
     "logsigmoid": (F.logsigmoid, 4),
+    "logit": (lambda x: (x.logit(), x.logit(-1.0), x.logit(0.1)), 8),
+    "angle": (torch.angle, 0),
     "mish": (F.mish, 8),
     "softmax": (lambda x: x[5:11].softmax(0), 8),
     "log_softmax": (lambda x: x[5:11].log_softmax(0), 8),

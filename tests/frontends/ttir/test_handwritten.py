@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
+from equivalence.interpretations import ieee
 from lowering.errors import Unsupported
 from lowering.frontends.ttir import lower_kernel
 from lowering.ir.program import Function, Op
@@ -182,3 +185,24 @@ def test_libdevice_conversions_to_integers(symbol: str) -> None:
     assert spelled(body, f"%a: {source}") == [rounded, f"cast {target}"]
     cast = ops(body, f"%a: {source}")[-1]
     assert cast.attrs["overflow"] == "saturate"
+
+
+def extern(symbol: str, operands: str, types: str) -> str:
+    attributes = f'libname = "", libpath = "", pure = true, symbol = "{symbol}"'
+    return f"%c = tt.extern_elementwise {operands} {{{attributes}}} : ({types}) -> f32"
+
+
+@pytest.mark.parametrize(("symbol", "rounding"), [("rz", "rtz"), ("ru", "rtp"), ("rd", "rtn")])
+def test_directed_division(symbol: str, rounding: str) -> None:
+    """2 / 3 is 0.6666... : its neighbours differ, and neither is the quotient rounded to nearest for both signs."""
+    (quotient,) = ops(extern(f"__nv_fdiv_{symbol}", "%a, %b", "f32, f32"), "%a: f32, %b: f32")
+    assert (quotient.name, quotient.attrs["rounding"]) == ("div", rounding)
+    for a in (2.0, -2.0):
+        exact, operands = Fraction(int(a), 3), (np.array([a], np.float32), np.array([3.0], np.float32))
+        result = Fraction(float(ieee.combine("div", quotient.attrs, quotient.results[0].type.dtype, *operands)[0]))
+        assert abs(result - exact) < abs(exact) * Fraction(1, 2**23)
+        assert {"rtz": abs(result) < abs(exact), "rtp": result > exact, "rtn": result < exact}[rounding]
+
+
+def test_whole_powers() -> None:
+    assert spelled(extern("__nv_powif", "%a, %n", "f32, i32"), "%a: f32, %n: i32") == ["cast f32", "math"]
