@@ -39,7 +39,7 @@ def propagated(fn: str, x: Sequence[Array], e: Sequence[Array]) -> Array:
         if fn in _MONOTONE:
             return _monotone(_MONOTONE[fn], x[0], e[0])
         if fn == "pow":
-            return _power(x, e)
+            return power(x, e)
     total = e[0] + (e[1] if len(e) > 1 else 0)
     return np.where(total == 0, 0.0, np.inf)
 
@@ -51,7 +51,16 @@ def _monotone(fn: Callable[[Array], Array], x: Array, e: Array) -> Array:
     return np.where(e == 0, 0.0, reach)
 
 
-def _power(x: Sequence[Array], e: Sequence[Array]) -> Array:
+def power(x: Sequence[Array], e: Sequence[Array]) -> Array:
+    """To an exact whole power any base may be raised: |x|^n is monotone in |x|, and the sign changes at 0 alone."""
+    base, exponent = x
+    whole = (e[1] == 0) & (exponent == np.round(exponent))
+    if not whole.any():
+        return _positive_power(x, e)
+    return np.where(whole, _whole_power(np.abs(base), exponent, e[0]), _positive_power(x, e))
+
+
+def _positive_power(x: Sequence[Array], e: Sequence[Array]) -> Array:
     """Corners of the box, for positive bases; x^y is monotone in each argument there."""
     base, exponent = x
     here = np.power(base, exponent)
@@ -61,6 +70,15 @@ def _power(x: Sequence[Array], e: Sequence[Array]) -> Array:
             reach = np.maximum(reach, np.abs(np.power(base + s * e[0], exponent + t * e[1]) - here))
     sure = (base - e[0] > 0) & ~np.isnan(reach)
     return np.where((e[0] == 0) & (e[1] == 0), 0.0, np.where(sure, reach * _SLACK, np.inf))
+
+
+def _whole_power(size: Array, n: Array, e: Array) -> Array:
+    """How far x^n moves where |x| is ``size`` and x moves by ``e``."""
+    with np.errstate(all="ignore"):
+        here, above, below = np.power(size, n), np.power(size + e, n), np.power(np.maximum(size - e, 0), n)
+    reach = np.where(size > e, np.maximum(np.abs(above - here), np.abs(here - below)), above + here)
+    sure = ((size > e) | (n >= 0)) & ~np.isnan(reach)
+    return np.where((e == 0) | (n == 0), 0.0, np.where(sure, reach * _SLACK + here * 2.0**-50, np.inf))
 
 
 def remainder(a: Array, b: Array, e: Sequence[Array], *, floor: bool) -> Array:

@@ -45,7 +45,11 @@ def logical_not(ctx: Context, self: Any) -> Value:
 
 @aten("bitwise_not")
 def bitwise_not(ctx: Context, self: Any) -> Value:
-    return ctx.builder("not", ctx.value(self))
+    x = ctx.value(self)
+    if x.type.dtype is BOOL:
+        return ctx.builder("not", x)
+    ones = (1 << x.type.dtype.bits) - 1 if x.type.dtype.kind == "uint" else -1
+    return ctx.builder("xor", x, ctx.builder.like(ones, x))  # as Triton writes it: the same words
 
 
 @aten("bitwise_left_shift")
