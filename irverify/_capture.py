@@ -55,12 +55,27 @@ class Refilled:
     """A later call with the same arrays, whose contents were overwritten in between (torch_refilled.py).
 
     ``again`` and ``fresh``: KIR of its results, and of those of a call with other arrays of the same values; '' where
-    it did what the first call did.  ``overwritten``: results that do not outlive the next call.
+    it did what the first call did.  ``overwritten``: results that do not outlive the next call.  ``unseen``: why
+    nothing is known of them.
     """
 
     again: str = ""
     fresh: str = ""
     overwritten: list[str] = field(default_factory=list)
+    unseen: str = ""
+
+
+@dataclass(slots=True)
+class Interleaved:
+    """Two forward passes before a backward pass (torch_interleaved.py).
+
+    ``alone`` and ``between``: KIR of the gradients of a pass alone, and where another came between; '' where they rest
+    on the same.  ``unseen``: why nothing is known of them.
+    """
+
+    alone: str = ""
+    between: str = ""
+    unseen: str = ""
 
 
 @dataclass(slots=True)
@@ -90,6 +105,7 @@ class Captured:
     derived: list[str] = field(default_factory=list)  # constants that may have been computed from a model's weights
     second: Called | None = None  # of the first capture, where that left state behind
     refilled: Refilled | None = None  # of the first capture at a small shape, where that showed something
+    interleaved: Interleaved | None = None  # likewise, under --backward
     tuned: Tuned | None = None  # of the first capture, where an autotuner's trials may show
     checks_shapes: bool = True  # False for hand-written kernels: they run at shapes they are not meant for
     sources: dict[str, str] = field(default_factory=dict)  # 'ttir', 'aten', 'stablehlo': for `irverify lower`

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from irverify._capture import Called, Captured, CaptureOptions, Refilled, Tuned, array_at, laid_out
+from irverify._capture import Called, Captured, CaptureOptions, Interleaved, Refilled, Tuned, array_at, laid_out
 from irverify.loading import Bound
 from irverify.values import ArrayValue, Named, arrays_in, map_arrays
 from irverify.weights import KEPT, WEIGHT, Weights, drawn, share
@@ -176,6 +176,7 @@ class TorchAdapter:
         captured = captured_trace(self._trace(function, bound, config, cotangents=layout))
         captured.others = self.others
         return captured
+            captured.interleaved = self._interleaved_calls()
 
     def _trace(self, function: Callable[..., Any], bound: Bound, config: int | None, **options: Any) -> HostTrace:
         arguments: Any = self._real(bound.args)
@@ -214,9 +215,19 @@ class TorchAdapter:
             return None
         try:
             texts = [lowered(trace) for trace in (seen.again, seen.fresh) if trace is not None]
-        except IrverifyError:
-            texts = []
-        return Refilled(*texts, overwritten=[*seen.overwritten])
+        except IrverifyError as error:
+            unseen = str(error)
+        return Refilled(*texts, overwritten=[*seen.overwritten], unseen=unseen)
+
+    def _interleaved_calls(self) -> Interleaved | None:
+        seen = self.session_.interleaved
+        if seen is None:
+            return None
+        try:
+            texts = [lowered(trace) for trace in (seen.alone, seen.between) if trace is not None]
+        except IrverifyError as error:
+            return Interleaved(unseen=str(error))
+        return Interleaved(*texts, unseen=seen.unseen)
 
     def _shared(self, name: str) -> str:
         """'grad:weight:fc.bias' by the name that both sides use for the weight."""
@@ -230,6 +241,7 @@ class TorchAdapter:
         """
         from lowering.capture.triton_sink import TooLarge
 
+        unseen, texts = seen.unseen, list[str]()
         for number in range(1, min(max(counts.values(), default=1), MAX_CONFIGURATIONS)):
             try:
                 captured.configurations[number] = captured_trace(self._trace(function, bound, number)).kir

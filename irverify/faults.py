@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from equivalence.verdicts import Finding
+from equivalence.verdicts import Finding, Severity
 from lowering.errors import Span
 from lowering.ir.program import Program
 
@@ -27,5 +27,5 @@ def findings(sides: Sequence[Iterable[Program]], files: tuple[str, str]) -> list
     ]
 
 
-def _finding(file: str, code: str, path: str, line: str, said: str, severity: str) -> Finding:
+def _finding(file: str, code: str, path: str, line: str, said: str, severity: Severity) -> Finding:
     return Finding(code, f"{file}: {said}", Span(path, int(line)), severity)

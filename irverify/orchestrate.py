@@ -18,7 +18,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equivalence.verdicts import Check, Finding, Level, Report, ShapeResult, Subject, Verdict, Witness
-from irverify import __version__, configurations, cotangents, faults, repeated, retuned, sandbox, unsynchronised
+from irverify import (
+    __version__,
+    configurations,
+    cotangents,
+    faults,
+    interleaved,
+    repeated,
+    retuned,
+    sandbox,
+    unsynchronised,
+)
 from irverify.collect import Collected, Variant, collect
 from irverify.early import Early
 from irverify.exchange import POLL_SECONDS, Exchange
@@ -122,6 +132,8 @@ def _run(prepared: Prepared, options: CompareOptions, exchange: Exchange, progre
     report.findings += configurations.findings(exchange, files, _briefly(options))
     report.timings["configurations"] = time.monotonic() - judged_at
     report.findings += repeated.findings(exchange, files, _briefly(options))
+    report.findings += interleaved.findings(exchange, files, _briefly(options))
+    report.checks += interleaved.left_out(exchange, files)
     programs = [[v.program_a for v in collected.variants], [v.program_b for v in collected.variants]]
     report.findings += unsynchronised.findings(programs, files)
     report.findings += faults.findings(programs, files)

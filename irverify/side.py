@@ -348,3 +348,5 @@ def run_side(job: Job) -> None:
         target=job.target, backward=job.backward, config=job.config, seed=job.seed, formulas=job.formulas
     )
     SideRun(job, Exchange(Path(job.exchange)), load_adapter(job.adapter, options)).run()
+        if captured.interleaved is not None:
+            self.exchange.publish(f"{self.job.side}.interleaved", {"at": name, **asdict(captured.interleaved)})

@@ -23,18 +23,24 @@ def rests_on_earlier(trace: HostTrace, result: int, since: int) -> bool:
 
     What follows from weights alone (a cast or transposed weight that is kept) is left out: they stay as they are.
     """
-    needed = {result}
-    for event in reversed(trace.events[since:]):
-        written = set(written_storages(event))
-        if needed & written:
-            gone = _overwrites(trace, event)
-            needed = (needed - gone) | (read_storages(event) - gone)
+    needed = needed_before(trace, {result}, since)
     arguments = {ref.storage for name, ref in trace.inputs if not name.startswith("weight:")}
     made, given = set(arguments), {ref.storage for _, ref in trace.inputs}
     for event in trace.events[:since]:
         if made & read_storages(event):
             made |= set(written_storages(event))
     return bool(needed & (made - given))
+
+
+def needed_before(trace: HostTrace, results: set[int], since: int) -> set[int]:
+    """The storages as they were before event ``since`` on which those of results rest at the end."""
+    needed = set(results)
+    for event in reversed(trace.events[since:]):
+        written = set(written_storages(event))
+        if needed & written:
+            gone = _overwrites(trace, event)
+            needed = (needed - gone) | (read_storages(event) - gone)
+    return needed
 
 
 def overwritten_results(

@@ -54,6 +54,7 @@ class InputPlacer:
     def __init__(self, recorder: Recorder, claim: torch.device, backward: bool) -> None:
         self.recorder, self.claim, self.backward = recorder, claim, backward
         self.leaves: dict[str, VirtualTensor] = {}  # inputs that take a gradient
+        self.cotangents: dict[str, VirtualTensor] = {}  # by output: what enters its backward pass
         self.slots: list[Slot] = []  # of modules: where weights are inputs
         self._storages: dict[int, torch.UntypedStorage] = {}
         self._placed: dict[int, VirtualTensor] = {}

@@ -113,6 +113,8 @@ def enter_gradients(
 
 def _cotangent(placer: InputPlacer, name: str, output: torch.Tensor, layout: CotangentLayout) -> VirtualTensor:
     """What enters the backward pass: dense, one number for all elements, or with the last two axes swapped."""
+    if name in placer.cotangents:
+        return placer.cotangents[name]
     shape = output.shape if layout != EXPANDED else ()
     with unobserved():
         generator = torch.Generator().manual_seed(len(placer.recorder.trace.inputs))
@@ -124,6 +126,7 @@ def _cotangent(placer: InputPlacer, name: str, output: torch.Tensor, layout: Cot
         with unobserved():
             cotangent = VirtualTensor(cotangent.inner.expand(output.shape))
     cotangent.claim = output.device
+    placer.cotangents[name] = cotangent
     return cotangent
 
 

@@ -124,7 +124,8 @@ def _ranges_meet(a: torch.Tensor, b: torch.Tensor) -> bool:
 def _range(tensor: torch.Tensor) -> tuple[int, int]:
     """The bytes from the first element to the end of the last."""
     extent = 1 + sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride()))
-    return tensor.storage_offset() * tensor.itemsize, (tensor.storage_offset() + extent) * tensor.itemsize
+    offset = int(tensor.storage_offset())
+    return offset * tensor.itemsize, (offset + int(extent)) * tensor.itemsize
 
 
 def _addresses(tensor: torch.Tensor) -> np.ndarray:

@@ -20,19 +20,21 @@ from lowering.capture.torch_inputs import tensors_in
 from lowering.capture.torch_outputs import enter_outputs, written_storages
 from lowering.capture.torch_tensor import VirtualTensor
 from lowering.capture.trace import AtenCall, Event, HostRead, HostTrace, TensorRef
+from lowering.errors import IrverifyError
 
 
 @dataclass(frozen=True, slots=True)
 class Refilled:
     """``again`` and ``fresh`` are one run, with the results of the refilled call and of one with tensors of its own.
 
-    None where the refilled call did what the first did.  ``overwritten``: results of the first call in memory that the
-    refilled one has written to and returned as well.
+    None where the refilled call did what the first did, or where ``unseen`` says why that is not known.
+    ``overwritten``: results of the first call in memory that the refilled one has written to and returned as well.
     """
 
     again: HostTrace | None = None
     fresh: HostTrace | None = None
     overwritten: tuple[str, ...] = ()
+    unseen: str = ""
 
 
 def look(
@@ -44,12 +46,14 @@ def look(
 ) -> Refilled | None:
     """``ended``: the number of events of the first call; ``call`` is to be called with the arguments by name.
 
-    None where there is nothing to see, and where the call cannot be made.
+    None where there is nothing to see.
     """
     try:
         return _look(recorder, values, results, call, ended)
-    except Exception:  # whatever the user's code raises for such values: the first call has gone well
-        return None
+    except IrverifyError as error:
+        return Refilled(unseen=str(error))
+    except Exception as error:  # whatever the user's code raises for such values: the first call has gone well
+        return Refilled(unseen=f"the call raises {type(error).__name__}: {error}")
 
 
 def _look(
@@ -60,14 +64,17 @@ def _look(
     ended: int,
 ) -> Refilled | None:
     trace, since = recorder.trace, len(recorder.trace.events)
-    if not _refill(values):
+    if not refill(values):
         return None
-    others, changed = _copies(values), _changed(recorder, values, ended)
+    changed = _changed(recorder, values, ended)
+    if changed is None:
+        return Refilled(unseen="arguments that are written to share memory")
+    others = copies(values)
     begun = len(trace.events)
     returned, outputs = _call(recorder, lambda: call(values))
     lost, _ = overwritten_results(recorder, results, returned, since)
     stale = any(rests_on_earlier(trace, ref.storage, since) for name, ref in outputs if name in returned)
-    if not stale and _alike(trace.events[:ended], trace.events[begun:]):
+    if not stale and alike(trace.events[:ended], trace.events[begun:]):
         return Refilled(overwritten=lost) if lost else None
     kept = {name: tensor.detach().clone() for name, tensor in returned.items()}  # the next call may write over it
     again = [(name, recorder.ref(_inner(kept[name])) if name in kept else ref) for name, ref in outputs]
@@ -75,7 +82,7 @@ def _look(
     _, fresh = _call(recorder, lambda: call(others))
     fresh += _written(recorder, others, changed)
     if [(name, ref.dtype, ref.shape) for name, ref in again] != [(n, r.dtype, r.shape) for n, r in fresh]:
-        return Refilled(overwritten=lost) if lost else None  # shapes that follow from values
+        return Refilled(overwritten=lost, unseen="the types of its results follow from the values of its arguments")
     return Refilled(replace(trace, outputs=again), replace(trace, outputs=fresh), lost)
 
 
@@ -85,7 +92,7 @@ def _call(recorder: Recorder, call: Callable[[], Any]) -> tuple[dict[str, torch.
     return returned, recorder.trace.outputs
 
 
-def _refill(values: dict[str, Any]) -> bool:
+def refill(values: dict[str, Any]) -> bool:
     """Other values of the same signs, none larger: half of what is at the other end.  Whether there was a float."""
     floats = [tensor for tensor in tensors_in(values) if tensor.is_floating_point() and tensor.itemsize > 1]
     with torch.no_grad():
@@ -94,7 +101,7 @@ def _refill(values: dict[str, Any]) -> bool:
     return bool(floats)
 
 
-def _copies(values: dict[str, Any]) -> dict[str, Any]:
+def copies(values: dict[str, Any]) -> dict[str, Any]:
     """The same arguments with tensors of their own."""
 
     def copy(leaf: Any) -> Any:
@@ -103,14 +110,13 @@ def _copies(values: dict[str, Any]) -> dict[str, Any]:
     return tree_map(copy, values)
 
 
-def _changed(recorder: Recorder, values: dict[str, Any], ended: int) -> list[int]:
-    """Which of the tensors among the arguments the first call has written to.  ValueError where they share memory."""
+def _changed(recorder: Recorder, values: dict[str, Any], ended: int) -> list[int] | None:
+    """Which of the tensors among the arguments the first call has written to; None where copies of them would not
+    share the memory that they share."""
     written = {storage for event in recorder.trace.events[:ended] for storage in written_storages(event)}
     storages = [recorder.ref(_inner(tensor)).storage for tensor in tensors_in(values)]
     found = [i for i, storage in enumerate(storages) if storage in written]
-    if any(storages.count(storages[i]) > 1 for i in found):
-        raise ValueError("copies of arguments that share memory would share none")
-    return found
+    return None if any(storages.count(storages[i]) > 1 for i in found) else found
 
 
 def _written(recorder: Recorder, values: dict[str, Any], changed: Sequence[int]) -> list[tuple[str, TensorRef]]:
@@ -118,7 +124,7 @@ def _written(recorder: Recorder, values: dict[str, Any], changed: Sequence[int])
     return [(f"argument {i}", recorder.ref(_inner(tensors[i].detach().clone()))) for i in changed]
 
 
-def _alike(first: Sequence[Event], later: Sequence[Event]) -> bool:
+def alike(first: Sequence[Event], later: Sequence[Event]) -> bool:
     """The same work, on whatever memory; what the host reads is the same too."""
     return len(first) == len(later) and all(_work(x) == _work(y) for x, y in zip(first, later))
 

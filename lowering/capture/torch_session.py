@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from lowering.capture import torch_cuda, torch_host, torch_library, torch_tensor
+from lowering.capture import torch_cuda, torch_host, torch_interleaved, torch_library, torch_tensor
 from lowering.capture.draws import UNSEEDED, Streams, python_generators
 from lowering.capture.recorder import ReadBack, Recorder
 from lowering.capture.stream_races import races
@@ -25,6 +25,7 @@ from lowering.capture.torch_containers import Contents, enter_changes
 from lowering.capture.torch_dispatch import Dispatcher, MixedDevices
 from lowering.capture.torch_functions import FunctionMode
 from lowering.capture.torch_inputs import InputPlacer, modules_of, named_arguments
+from lowering.capture.torch_interleaved import Interleaved
 from lowering.capture.torch_outputs import (
     DENSE,
     CotangentLayout,
@@ -53,6 +54,7 @@ class TorchSession:
         self.chooser: Any = None
         self.second: SecondCall | None = None  # of the last capture that asked for one
         self.refilled: Refilled | None = None
+        self.interleaved: Interleaved | None = None
         self._stack = contextlib.ExitStack()
         self._stale: list[torch.UntypedStorage] = []
 
@@ -106,9 +108,10 @@ class TorchSession:
         """Runs ``fn`` once; if it mixes in CPU tensors of its own, again with inputs that stay on the CPU.
 
         ``call_again``: a second call follows where the first has left state behind; ``second`` is what came of it.
-        ``refill``: another follows with other values in the same tensors; ``refilled`` says what was seen.
+        ``refill``: another follows with other values in the same tensors; ``refilled`` says what was seen, and before
+        a backward pass one with other tensors: ``interleaved``.
         """
-        self.second = self.refilled = None
+        self.second = self.refilled = self.interleaved = None
         options = (backward, read_back, autotune_config, call_again, refill, cotangents)
         try:
             return self._capture(fn, args, CUDA, *options)
@@ -149,6 +152,7 @@ class TorchSession:
                 ended = len(recorder.trace.events)
                 if backward:
                     enter_gradients(recorder, placer, outputs, run_captured, cotangents)
+                passed = ended, len(recorder.trace.events)
                 enter_written_inputs(recorder, placer)
                 enter_changes(recorder, contents)
                 attributes.enter(recorder)
@@ -161,7 +165,16 @@ class TorchSession:
             with python_generators(), torch.set_grad_enabled(True):
                 if call_again:
                     self.second = watch.after(outputs, lambda: run_captured(call, values))
-                if refill and not watch.why_not(writes=True) and (self.second is None or self.second.shows_nothing):
+                quiet = refill and (self.second is None or self.second.shows_nothing)
+                if quiet and backward:
+                    why = watch.why_not()
+                    again = partial(run_captured, call)
+                    self.interleaved = (
+                        Interleaved(unseen=why)
+                        if why
+                        else torch_interleaved.look(recorder, placer, values, again, run_captured, trace, passed)
+                    )
+                if quiet and not watch.why_not(writes=True):
                     first = outputs if self.second is None else {}  # else it has told of these
                     self.refilled = look(recorder, values, first, partial(run_captured, call), ended)
         return trace

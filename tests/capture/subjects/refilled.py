@@ -102,3 +102,9 @@ def changes_it_by_a_kept_scale(x):
 
 def drawn(x):
     return x + torch.rand_like(x)
+
+
+def takes_one_value(x):
+    if float(x[0]) != 1:
+        raise ValueError("another value")
+    return x * 2
