@@ -150,6 +150,19 @@ class LayoutResult:
         return self.status in ("a strays", "b strays")
 
 
+@dataclass(frozen=True, slots=True)
+class Conditioning:
+    """The condition number of an output's element of the largest error bound: Σ|terms| / |Σ terms| at ``span``.
+
+    ``digits``: decimal digits that the output's format has; ``left``: those that such a cancellation leaves.
+    """
+
+    number: float
+    span: Span | None
+    digits: float
+    left: float
+
+
 @dataclass(slots=True)
 class OutputResult:
     """One output compared: the largest distances seen, and how far each side can be from the real result."""
@@ -167,6 +180,8 @@ class OutputResult:
     special_values: list[SpecialValue] = field(default_factory=list[SpecialValue])
     special_table: list[SpecialRow] = field(default_factory=list[SpecialRow])  # every kind, alike or not
     up_to: list[str] = field(default_factory=list[str])  # at `reassociated`: what the two are equal up to, in words
+    condition_a: Conditioning | None = None
+    condition_b: Conditioning | None = None
 
 
 @dataclass(frozen=True, slots=True)

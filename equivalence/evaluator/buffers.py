@@ -6,10 +6,14 @@ Gives Buffer, Access, Visits.  Must not know what is stored.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from equivalence.evaluator.lanes import Lanes
+
+if TYPE_CHECKING:
+    from equivalence.evaluator.any_order import Sums
 
 GAP = 40  # buffers start at multiples of 2^40: an address names its buffer
 
@@ -30,6 +34,7 @@ class Buffer:
     ways: np.ndarray | None = None  # uint32[elements]: in which ways it was changed: a bit each (Visits.mixed)
     ways_epoch: int = -1
     written: bool = False
+    sums: Sums | None = None  # of elements that float additions in an open order have made
     borrowed: bool = False  # the cells' arrays are also a value's: copied before the next write
 
     @property

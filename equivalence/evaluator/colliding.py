@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from equivalence.evaluator import any_order
 from equivalence.evaluator.buffers import Access
 from equivalence.evaluator.frame import Frame
 from equivalence.evaluator.lanes import Lanes
@@ -96,7 +97,9 @@ def rounds(m: Machine, frame: Frame, op: Op, access: Access, position: np.ndarra
     number = int(turn.max()) + 1
     freedom = _freedom(m, frame, op, value, combine, number)
     seen: Lanes | None = None
-    size = position.size
+    size, terms = position.size, (position, value)
+    open_sum = combine == "add" and value.dtype.is_float and op.attrs.get("order", "racing") != "sequential"
+    start = any_order.before(m, access.buffer, position, value) if open_sum else None
     halved = number > 64 and combine in _ATTRS and not any(id(v) in m.used for v in op.results)
     if halved:
         position, value, turn = _halved(m, frame, op, position, value, combine)
@@ -112,6 +115,8 @@ def rounds(m: Machine, frame: Frame, op: Op, access: Access, position: np.ndarra
         m.memory.scatter(spot, m.lift(after.replace(freedoms=after.freedoms | freedom)), op.span, None)
         before = m.lift(before.replace(freedoms=before.freedoms | freedom))
         seen = before if number == 1 else _spread(seen, before, lanes, position.size)
+    if start is not None:
+        any_order.after(m, access.buffer, *terms, start)
     assert seen is not None
     return m.undefined(value.dtype, (size,)) if halved else seen
 

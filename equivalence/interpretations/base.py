@@ -45,6 +45,7 @@ class Interpretation:
 
     name: str = ""
     planes: dict[str, np.dtype]
+    sums_in_any_order: bool = False  # whether it has planes of its own for sums that colliding lanes make
     counts_lanes: bool = False  # whether an input's planes are more than a function of position and value
 
     def literal(self, data: np.ndarray, lanes: Lanes) -> Planes:
@@ -58,6 +59,13 @@ class Interpretation:
     def undefined(self, first: int, lanes: Lanes) -> Planes:
         """Planes of fresh undefined lanes numbered from ``first``; ``lanes.data`` has the full extents."""
         raise NotImplementedError(f"{self.name}: undefined")
+
+    def in_any_order(self, out: Lanes, count: np.ndarray, size: np.ndarray, passed: Planes) -> Planes:
+        """Planes [n] of n float sums that are made in some order, one sum of which is in ``out``.
+
+        By sum: the ``count`` of its terms, their magnitudes added up, and each plane of the terms added up.
+        """
+        raise NotImplementedError(f"{self.name}: in_any_order")
 
     def steered(self, value: Lanes) -> bool:
         """Told that control, a mask or an address follows ``value``, which holds float data.

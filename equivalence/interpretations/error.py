@@ -67,6 +67,13 @@ def _coarser_subnormals(x: Lanes, out: Lanes) -> Array | float:
     return np.where(np.abs(wide(out)) <= 2.0**target.emin, unit(out.dtype)[1], 0.0)
 
 
+def _underflow(a: Lanes, b: Lanes, out: Lanes) -> float:
+    """What a product may lose where it is subnormal; 0 where the format holds every product of the operands'."""
+    low = sum(format_of(x.dtype.name).emin - format_of(x.dtype.name).p + 1 for x in (a, b))
+    fmt = format_of(out.dtype.name)
+    return 0.0 if low > fmt.emin - fmt.p else unit(out.dtype)[1]
+
+
 def worst(n: int, u: float) -> float:
     """gamma_n = n u / (1 - n u)."""
     return n * u / (1 - n * u) if n * u < 0.5 else np.inf if n * u >= 1 else 2 * n * u
@@ -110,6 +117,8 @@ class Split:
         return np.where(large, np.inf, np.where(small, np.minimum(size, 2.0 ** (self.format.emin + 2)), 0.0))
 
 
+#: What rounding a dot's operand costs: (of the value, at least), by precision.
+COARSE = {name: (2.0**-fmt.p, 2.0 ** (fmt.emin - fmt.p)) for name in ("tf32", "bf16") for fmt in [format_of(name)]}
 #: By a dot's precision; products of two parts are exact in f32.
 SPLITS = {"tf32x3": Split("tf32", 2), "bf16x3": Split("bf16", 2), "bf16x6": Split("bf16", 3)}
 
@@ -118,6 +127,7 @@ class Error(Interpretation):
     """Planes ``bound`` and ``expected``: absolute errors in f64."""
 
     name = "error"
+    sums_in_any_order = True
 
     def __init__(self, usual: bool = True) -> None:
         """``usual``: whether the expected error is wanted too; what only looks for witnesses is cheaper without."""
@@ -348,8 +358,26 @@ class Error(Interpretation):
             relative = np.where(lane == 0, np.inf, full / np.abs(np.where(lane == 0, 1, lane)))
             relative = np.where(full == 0, 0.0, relative)
             factor = np.prod(1 + relative, axis=axis) * (1 + growth(n, unit(out.dtype)[0])) - 1
+            factor = np.where(self._leaves_range(out, Hashed.full_axis(lane, x[0].shape, axis), axis), np.inf, factor)
             return np.where(wide(out) == 0, np.where(full.sum(axis) == 0, 0.0, np.inf), np.abs(wide(out)) * factor)
         return self.unknown(site, out, x, [full.sum(axis=axis)], growth)
+
+    def in_any_order(self, out: Lanes, count: Array, size: Array, passed: Planes) -> Planes:
+        """n - 1 roundings of the sum of magnitudes, whichever lane comes first."""
+        steps, place = np.unique(np.maximum(count, 1) - 1, return_inverse=True)
+        unknown = ~np.isfinite(wide(out)[0])
+        planes: Planes = {}
+        for name, errors in passed.items():
+            growth = np.array([self._growth(out, GROWTH[name], int(n)) for n in steps])[place]
+            planes[name] = np.where(unknown, np.inf, errors + growth * size)
+        return planes
+
+    @staticmethod
+    def _leaves_range(out: Lanes, x: Array, axis: int) -> Array:
+        """Whether some order of a product has a partial product that is subnormal or too large."""
+        fmt, size = format_of(out.dtype.name), np.abs(x)
+        least, most = np.prod(np.minimum(size, 1), axis=axis), np.prod(np.maximum(size, 1), axis=axis)
+        return ((least < fmt.smallest_normal) & (least > 0)) | (most > fmt.max)
 
     @staticmethod
     def _growth(out: Lanes, growth: Any, n: int) -> float:
@@ -362,9 +390,22 @@ class Error(Interpretation):
         if combine in ("max", "min"):
             return flip(np.maximum.accumulate(full, axis=axis))
         if combine == "add":
-            size = np.cumsum(np.abs(flip(Hashed.full_axis(wide(x[0]), x[0].shape, axis))), axis=axis)
-            return flip(np.cumsum(full, axis=axis) + self._growth(out, growth, n - 1) * size)
+            return flip(np.cumsum(full, axis=axis)) + self._prefixes(site, out, x[0], axis, growth)
         return flip(np.where(np.cumsum(full, axis=axis) == 0, np.abs(wide(out)) * self._growth(out, growth, n), np.inf))
+
+    def _prefixes(self, site: Site, out: Lanes, x: Lanes, axis: int, growth: Any) -> Array:
+        """What adding up prefixes rounds: each prefix once where the scan is sequential, else each in any order."""
+        if not out.dtype.is_float:
+            return np.zeros((1,) * out.data.ndim)
+        flip = (lambda a: np.flip(a, axis)) if site.attrs["reverse"] else (lambda a: a)
+        if site.attrs["order"] == "sequential":
+            each = flip(Hashed.full_axis(rounding(wide(out), out.dtype), out.shape, axis)).copy()
+            each[(slice(None),) * axis + (0,)] = 0.0
+            return flip(np.cumsum(each, axis=axis))
+        terms = np.arange(x.shape[axis - 1]).reshape([-1 if d == axis else 1 for d in range(out.data.ndim)])
+        factors = np.vectorize(lambda n: self._growth(out, growth, int(n)))(terms)
+        size = np.cumsum(np.abs(flip(Hashed.full_axis(wide(x), x.shape, axis))), axis=axis)
+        return flip(factors * size)
 
     def op_dot(self, site: Site, out: Lanes, x: Sequence[Lanes], e: Sequence[Array], growth: Any) -> Array:
         """|A| eB + eA |B| + eA eB and one rounding for each product and each addition."""
@@ -373,9 +414,9 @@ class Error(Interpretation):
             return self.unknown(site, out, x, [np.full((1,) * out.data.ndim, largest)], growth)
         a, b = (np.abs(lane.full(wide(lane))) for lane in x[:2])
         ea, eb = (lane.full(error) for lane, error in zip(x[:2], e[:2], strict=True))
-        coarse = 2.0**-11 if site.attrs["precision"] == "tf32" else 2.0**-8 if site.attrs["precision"] == "bf16" else 0
-        if coarse:
-            ea, eb = (np.where(error > 0, error, 0) + coarse * v for error, v in ((ea, a), (eb, b)))
+        narrow = COARSE.get(site.attrs["precision"])
+        if narrow is not None:
+            ea, eb = (error + (narrow[0] * v + narrow[1] * (v > 0)) for error, v in ((ea, a), (eb, b)))
         split = SPLITS.get(site.attrs["precision"])
         if split is not None:
             ea, eb = ea + split.beyond(a), eb + split.beyond(b)
@@ -386,6 +427,7 @@ class Error(Interpretation):
         total = self._growth(out, growth, n + 1) * size
         if split is not None:
             total = total * split.spread + split.lost * size
+        total = total + n * _underflow(x[0], x[1], out) * (size > 0)  # of products; sums do not underflow
         if ea.any() or eb.any():
             total = total + ieee.product(a + ea, eb) if eb.any() else total
             total = total + ieee.product(ea, b) if ea.any() else total

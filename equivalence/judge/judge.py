@@ -21,6 +21,7 @@ from equivalence.interpretations.error import Error
 from equivalence.judge import (
     accumulations,
     conclusions,
+    conditioning,
     differential,
     fused,
     layouts,
@@ -181,6 +182,8 @@ class Judge:
         with self.timed("certificate"):
             verdicts = proofs.run(self, verdicts)
         report = conclusions.report(self, verdicts)
+        with self.timed("conditioning"):
+            conditioning.run(self, report)
         with self.timed("order of accumulation"):
             accumulations.run(self, report)
         with self.timed("special values"):
@@ -317,7 +320,11 @@ class Judge:
         """A bound beyond the tolerance, unless the measured distance clears a result that leaves no order open."""
         bits = evidence.freedoms_a if side == "A" else evidence.freedoms_b
         open_order = any(choice.kind in ("order", "racing", "contraction") for choice in self.runner.freedoms.of(bits))
-        return sensitivity.exonerated(finding, evidence.dtype, evidence.measured.get(side), open_order)
+        said = sensitivity.exonerated(finding, evidence.dtype, evidence.measured.get(side), open_order)
+        given, position = self.pairs[0], next(i for i, e in enumerate(self.evidence) if e is evidence)
+        if said.code != "order-sensitive" or given.size > conditioning.MOST_ELEMENTS:
+            return said
+        return conditioning.explained(self, said, side, given, given.inputs, position)
 
     def undefined(self, run: PairRun, label: str, poisoned: Sequence[bool]) -> None:
         """Poison that moves no output of this run is only a finding; where it does, the two sides cannot be equal.

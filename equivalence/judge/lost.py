@@ -15,6 +15,7 @@ from equivalence.evaluator.frame import OutOfTime
 from equivalence.interpretations.depends import Depends
 from equivalence.judge import ties
 from equivalence.judge.compare import Comparison
+from equivalence.judge.conditioning import explained
 from equivalence.judge.evidence import Evidence, scale_of
 from equivalence.judge.given import bounds
 from equivalence.judge.planes import plane
@@ -59,7 +60,7 @@ def look(judge: Judge, done: PairRun, label: str, seen: list[Comparison]) -> Non
         own = plane(a, "expected"), plane(b, "expected")
         for lanes, ordinary in zip(apart[position], (label in ORDINARY, False), strict=True):
             if lanes is not None:
-                _blame(judge, judge.evidence[position], seen[position], label, own, lanes, ordinary)
+                _blame(judge, position, done, seen[position], label, own, lanes, ordinary)
 
 
 def _apart(judge: Judge, evidence: Evidence, seen: Comparison) -> tuple[Array | None, Array | None]:
@@ -82,11 +83,12 @@ def _apart(judge: Judge, evidence: Evidence, seen: Comparison) -> tuple[Array | 
 
 
 def _blame(
-    judge: Judge, evidence: Evidence, seen: Comparison, label: str, own: tuple[Array, Array], room: Array, error: bool
-) -> None:
+    judge: Judge, position: int, done: PairRun, seen: Comparison, label: str, own: tuple[Array, Array], room: Array,
+    error: bool,
+) -> None:  # fmt: skip
     """The side whose expected error is beyond ``room`` where the other's is far within the difference."""
     x, y = (side.astype(np.float64) for side in (seen.a, seen.b))
-    pair = judge.pairs[0]
+    pair, evidence = judge.pairs[0], judge.evidence[position]
     stepped = steps(pair.a) or steps(pair.b)
     with np.errstate(all="ignore"):
         distance = np.abs(x - y)
@@ -96,23 +98,25 @@ def _blame(
                 continue
             at = np.unravel_index(int(np.argmax(np.where(lanes, distance / room, 0.0))), lanes.shape)
             index = tuple(int(i) for i in at)
-            _note(evidence, side, label, index, (float(x[index]), float(y[index])), error)
+            found = _note(evidence, side, label, index, (float(x[index]), float(y[index])), error)
+            if found is not None:
+                evidence.lost[side] = explained(judge, found, side, done.pair, done.inputs, position, index)
 
 
 def _note(
     evidence: Evidence, side: str, label: str, index: tuple[int, ...], values: tuple[float, float], error: bool
-) -> None:
-    """The more severe finding stays; a port that is more precise than its original is no fault."""
+) -> Finding | None:
+    """What is to be said anew: the more severe finding stays; a port more precise than its original is no fault."""
     severity = "note" if side == "A" else "error" if error else "warning"
     known = evidence.lost.get(side)
     if known is not None and SEVERITIES.index(known.severity) >= SEVERITIES.index(severity):
-        return
+        return None
     where, other = f"{evidence.name}[{', '.join(map(str, index))}]", "B" if side == "A" else "A"
     said = (
         f"{side} loses precision where {other} does not: {where} is {values[0]:.9g} in A and {values[1]:.9g} in B "
         f"({label} inputs)"
     )
-    evidence.lost[side] = Finding("precision-lost", said, None, severity)
+    return Finding("precision-lost", said, None, severity)
 
 
 def steps(program: Program) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 
 from equivalence.verdicts import (
     Check,
+    Conditioning,
     Divergence,
     Finding,
     LayoutResult,
@@ -115,9 +116,17 @@ def _output(output: OutputResult) -> dict[str, Any]:
         "max_rel": number(output.max_rel),
         "bound_a": number(output.bound_a),
         "bound_b": number(output.bound_b),
+        "condition_a": _conditioning(output.condition_a),
+        "condition_b": _conditioning(output.condition_b),
         "freedoms": list(output.freedoms),
         "special_values": [_special(special) for special in output.special_values],
     }
+
+
+def _conditioning(found: Conditioning | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    return {"number": number(found.number), "digits_left": number(found.left), "place": span(found.span)}
 
 
 def _order(order: OrderResult) -> dict[str, Any]:

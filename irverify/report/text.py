@@ -21,6 +21,7 @@ from irverify.report.words import headline, level_in_words
 from lowering.errors import Span
 
 SHOWN = 16  # elements of an array that are printed
+ILL_CONDITIONED = 1e3  # a condition number worth a line
 PIPED_WIDTH = 10_000  # wide enough that nothing is ever folded or cut
 COLOURS = {
     Level.BITWISE: "bold green",
@@ -58,6 +59,7 @@ def sections(report: Report) -> Iterator[tuple[str, list[str | Table]]]:
     every: list[tuple[str, list[Any]]] = [
         ("Subjects", list(_subjects(report))),
         ("Outputs", [_outputs(report)] if report.outputs else []),
+        ("Conditioning", list(_conditioning(report.outputs))),
         ("Left open by a source and used here", list(_freedoms(report.outputs))),
         ("Order of accumulation", list(_orders(report))),
         ("Where they differ", list(_divergence(report))),
@@ -97,6 +99,18 @@ def _outputs(report: Report) -> Table:
 
 def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:.3g}"
+
+
+def _conditioning(outputs: list[OutputResult]) -> Iterator[str]:
+    """Where the given inputs cancel: digits that no order of additions keeps."""
+    for o in outputs:
+        for letter, found in (("A", o.condition_a), ("B", o.condition_b)):
+            if found is not None and found.number >= ILL_CONDITIONED and found.span is not None:
+                yield (
+                    f"{letter}  {o.name}: the terms added at {found.span} are {found.number:.2g} times as large as "
+                    f"their sum; of {found.digits:.1f} digits {found.left:.1f} are left"
+                )
+                yield from (f"     {line}" for line in source_line(found.span))
 
 
 def _freedoms(outputs: list[OutputResult]) -> Iterator[str]:

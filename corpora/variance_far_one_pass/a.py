@@ -1,0 +1,24 @@
+"""Variance of each row in two passes: mean, then squared distances."""
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def variance_kernel(x_ptr, out_ptr, stride, N, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    cols = tl.arange(0, BLOCK)
+    mask = cols < N
+    x = tl.load(x_ptr + row * stride + cols, mask=mask, other=0.0)
+    mean = tl.sum(x, axis=0) / N
+    centred = tl.where(mask, x - mean, 0.0)
+    var = tl.sum(centred * centred, axis=0) / N
+    tl.store(out_ptr + row, var)
+
+
+def variance(x):
+    M, N = x.shape
+    out = torch.empty((M,), device=x.device, dtype=x.dtype)
+    variance_kernel[(M,)](x, out, x.stride(0), N, BLOCK=triton.next_power_of_2(N))
+    return out

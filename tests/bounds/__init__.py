@@ -1,0 +1,1 @@
+"""Error bounds against observed errors, over the corpus (`python -m tests.bounds`)."""

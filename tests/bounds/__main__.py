@@ -1,0 +1,5 @@
+import sys
+
+from tests.bounds.run import main
+
+sys.exit(main())

@@ -1,0 +1,91 @@
+"""Bounds along an order that the source fixes, over all orders that it leaves open, and where products underflow."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from equivalence.bounds.check import check
+from equivalence.bounds.observe import SLACK, Subject
+from equivalence.interpretations.error import Error
+from equivalence.interpretations.error_meaning import MeantError
+from equivalence.interpretations.summation import Summation
+from lowering.ir.program import Program
+from tests.bounds.programs import dot, product, scan
+from tests.tolerance.programs import COUNTED, normal, total
+
+SHUFFLED = [Summation(f"random {n}", "random", seed=n) for n in range(8)]
+
+
+def used(program: Program, inputs: dict[str, np.ndarray], orders: list[Summation]) -> float:
+    """The largest share of the bound that any of the orders uses."""
+    subject = Subject.of(program)
+    references = subject.references(inputs)
+    assert references is not None
+    ratios = [references[0].ratio(subject.values(inputs, order)[0]).max() for order in orders]
+    return max(ratios)
+
+
+def cancelling() -> dict[str, np.ndarray]:
+    """Added as they stand, partial sums stay small; in another order they do not."""
+    x = np.empty(64, np.float32)
+    x[0::2] = np.random.default_rng(0).uniform(1e6, 2e6, 32)
+    x[1::2] = -x[0::2] + np.float32(0.125)
+    return {"x": x, "place": np.zeros(64, np.int32)}
+
+
+def test_colliding_additions_are_bounded_in_every_order() -> None:
+    assert 0 < used(COUNTED, cancelling(), SHUFFLED) <= SLACK
+
+
+def test_the_bound_of_one_order_is_exceeded_in_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a running bound along the evaluator's own order says of colliding additions."""
+    monkeypatch.setattr(MeantError, "sums_in_any_order", False)
+    assert used(COUNTED, cancelling(), SHUFFLED) > 1
+
+
+def test_a_sum_in_index_order_has_the_bound_of_that_order() -> None:
+    """1, then 63 terms of 2^-20: 63 roundings of about 1; in an open order one of them may stand last."""
+    x = np.full((1, 64), 2.0**-20, np.float32)
+    x[0, 63] = 1.0
+    fixed, left_open = (Subject.of(total(64, rows=1, order=order)).references({"x": x}) for order in ("sequential", ""))
+    assert fixed is not None and left_open is not None
+    assert fixed[0].bound[0] < 2.0**-23 < 63 * 2.0**-24 <= left_open[0].bound[0]
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_prefixes_in_a_fixed_order_round_once_each(reverse: bool) -> None:
+    x = np.where(np.arange(24) == 12, 4096.0, 2.0**-12).astype(np.float32)[None].repeat(3, 0)
+    fixed, left_open = (Subject.of(scan(o, reverse=reverse)).references({"x": x}) for o in ("sequential", "unordered"))
+    assert fixed is not None and left_open is not None
+    assert (fixed[0].bound <= left_open[0].bound * (1 + 1e-6)).all() and not fixed[0].bound[
+        :, -1 if reverse else 0
+    ].any()
+    assert fixed[0].bound.max() < 0.6 * left_open[0].bound.max()
+    for program in (scan("sequential", reverse=reverse), scan("unordered", reverse=reverse)):
+        assert not check(program, {"x": x}, 20_000, seconds=2).broken
+
+
+@pytest.mark.parametrize(("dtype", "precision"), [("f32", "ieee"), ("bf16", "ieee"), ("f32", "tf32"), ("f32", "bf16")])
+def test_products_that_underflow_are_in_a_dots_bound(dtype: str, precision: str) -> None:
+    program = dot(dtype, precision=precision)
+    tiny = {name: (x.astype(np.float32) * 2.0**-73).astype(x.dtype) for name, x in normal(program).items()}
+    assert 0 < used(program, tiny, SHUFFLED) <= SLACK
+
+
+def test_products_that_cannot_underflow_cost_nothing_there() -> None:
+    program = dot("f16")
+    zeros = {name: np.zeros_like(x) for name, x in normal(program).items()}
+    references = Subject.of(program).references(zeros)
+    assert references is not None and not references[0].bound.any()
+
+
+def test_a_product_that_may_leave_the_range_in_some_order_has_no_bound() -> None:
+    x = np.tile(np.array([1e-30, 1e30] * 4, np.float32), (3, 1))
+    references = Subject.of(product()).references({"x": x})
+    assert references is not None and not references[0].judged.any()
+    assert not check(product(), {"x": np.ones((3, 8), np.float32)}, 5_000, seconds=1).broken
+
+
+def test_a_plane_that_knows_no_order_is_left_alone() -> None:
+    assert Error.sums_in_any_order and not Subject.of(COUNTED).enclosure.sums_in_any_order
