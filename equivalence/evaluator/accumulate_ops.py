@@ -1,7 +1,7 @@
 """Evaluator handlers of the ops that combine lanes: reduce, scan, dot, sort, scatter.
 
-A named combiner goes to the interpretations whole; a region is run as a left fold, the same on both sides, or as a
-tree (Limits.tree), which a combiner that is associative does not tell from it.
+A named combiner goes to the interpretations whole; a region is run as a left fold (of blocks where it is long), the
+same on both sides, or as a tree (Limits.tree), which a combiner that is associative does not tell from it.
 """
 
 from __future__ import annotations
@@ -14,12 +14,14 @@ from equivalence.evaluator import structure
 from equivalence.evaluator.buffers import Access, Buffer
 from equivalence.evaluator.colliding import accumulate
 from equivalence.evaluator.frame import Frame
-from equivalence.evaluator.lanes import FLOAT_DATA, INDEX, Lanes, union
+from equivalence.evaluator.lanes import FLOAT_DATA, INDEX, Lanes, joined, union
 from equivalence.evaluator.machine import Machine, handles
 from equivalence.evaluator.structure_ops import levelled
 from equivalence.interpretations import ieee, summation
 from lowering.errors import Unsupported
 from lowering.ir.program import Op, Value
+
+LONG, BLOCK = 256, 32  # a left fold of more lanes than LONG is one of blocks, where the order is open
 
 
 def full_axis(lanes: Lanes, axis: int) -> Lanes:
@@ -100,14 +102,41 @@ def _fold_region(m: Machine, frame: Frame, op: Op, x: Sequence[Lanes], axis: int
     extent = x[0].shape[axis]
     if extent == 0:
         raise Unsupported("a reduction over no elements", op.span)
-    columns = [[_pick(a, axis, position) for a in x] for position in range(extent)]
-    if _in_a_tree(m, op):
-        total = _tree(m, frame, op, columns)
-    else:
-        total = columns[0]
-        for column in columns[1:]:
-            total = _run_region(m, frame, op, [*total, *column])
+    total = _tree(m, frame, op, _columns(x, axis)) if _in_a_tree(m, op) else _in_blocks(m, frame, op, x, axis)
     return [_with_order(m, frame, op, t, extent) for t in total]
+
+
+def _columns(x: Sequence[Lanes], axis: int, start: int = 0) -> list[list[Lanes]]:
+    return [[_pick(a, axis, position) for a in x] for position in range(start, x[0].shape[axis])]
+
+
+def _in_blocks(m: Machine, frame: Frame, op: Op, x: Sequence[Lanes], axis: int) -> list[Lanes]:
+    """A left fold; a long one in an open order of blocks, which are folded side by side, then of their results."""
+    extent, done = x[0].shape[axis], 1
+    if not _is_long(op, extent):
+        total = [_pick(a, axis, 0) for a in x]
+    else:
+        count = extent // BLOCK
+        totals = _in_blocks(m, frame, op, [_blocks(a, axis, count) for a in x], axis + 1)
+        total, done = _in_blocks(m, frame, op, totals, axis), count * BLOCK
+    for column in _columns(x, axis, done):
+        total = _run_region(m, frame, op, [*total, *column])
+    return total
+
+
+def _is_long(op: Op, extent: int) -> bool:
+    return extent > LONG and op.attrs["order"] != "sequential"
+
+
+def _blocks(x: Lanes, axis: int, count: int) -> Lanes:
+    """``axis`` without its rest, as (``count``, BLOCK)."""
+    shape = (*x.shape[:axis], count, BLOCK, *x.shape[axis + 1 :])
+
+    def cut(a: np.ndarray) -> np.ndarray:
+        kept = a.take(np.arange(count * BLOCK), axis=axis + 1)
+        return kept.reshape(*kept.shape[: axis + 1], count, BLOCK, *kept.shape[axis + 2 :])
+
+    return x.map(cut, shape)
 
 
 def _in_a_tree(m: Machine, op: Op) -> bool:
@@ -186,20 +215,65 @@ def _scan_region(m: Machine, frame: Frame, op: Op, x: Sequence[Lanes], axis: int
     if op.attrs["combine"] != "region":
         raise Unsupported(f"a scan with {op.attrs['combine']}", op.span)
     extent = x[0].shape[axis]
-    columns = [[_pick(a, axis, position) for a in x] for position in range(extent)]
     if op.attrs["reverse"]:
-        columns.reverse()
+        x = [_reversed(a, axis) for a in x]
+    results = _prefixes(m, frame, op, x, axis)
+    if op.attrs["reverse"]:
+        results = [_reversed(a, axis) for a in results]
+    return [_with_order(m, frame, op, result, extent) for result in results]
+
+
+def _reversed(x: Lanes, axis: int) -> Lanes:
+    return x.map(lambda a: np.flip(a, axis + 1))
+
+
+def _prefixes(m: Machine, frame: Frame, op: Op, x: Sequence[Lanes], axis: int) -> list[Lanes]:
+    """Left to right, or in a tree; long ones in blocks side by side, each then after the total of those before it."""
+    columns, extent = _columns(x, axis), x[0].shape[axis]
+    if _is_long(op, extent) and extent % BLOCK == 0 and not _in_a_tree(m, op):
+        return _blocked_prefixes(m, frame, op, [_blocks(a, axis, extent // BLOCK) for a in x], axis)
     steps = _scan_tree(m, frame, op, columns) if _in_a_tree(m, op) else [columns[0]]
     for column in columns[len(steps) :]:
         steps.append(_run_region(m, frame, op, [*steps[-1], *column]))
-    if op.attrs["reverse"]:
-        steps.reverse()
-    results = []
-    for k in range(len(x)):
-        column = levelled(m, [step[k] for step in steps])
-        stacked = _stack(column, axis, op.results[k].type.shape)
-        results.append(_with_order(m, frame, op, stacked, extent))
-    return results
+    return [_stack(levelled(m, [step[k] for step in steps]), axis, x[k].shape) for k in range(len(x))]
+
+
+def _blocked_prefixes(m: Machine, frame: Frame, op: Op, x: Sequence[Lanes], axis: int) -> list[Lanes]:
+    """``x`` has blocks along ``axis`` and their lanes along the next one."""
+    own = _prefixes(m, frame, op, x, axis + 1)
+    totals = _prefixes(m, frame, op, [_pick(a, axis + 1, BLOCK - 1) for a in own], axis)
+    rest = own[0].shape[axis] - 1
+    before = [_spread(_part(a, axis, 0, rest), axis + 1) for a in totals]
+    later = _run_region(m, frame, op, [*before, *(_part(a, axis, 1, rest) for a in own)])
+    whole = [_appended(levelled(m, [_part(a, axis, 0, 1), b]), axis) for a, b in zip(own, later, strict=True)]
+    return [_merged(a, axis) for a in whole]
+
+
+def _part(x: Lanes, axis: int, start: int, count: int) -> Lanes:
+    shape = (*x.shape[:axis], count, *x.shape[axis + 1 :])
+    return x.map(lambda a: a.take(np.arange(start, start + count), axis=axis + 1), shape)
+
+
+def _spread(x: Lanes, axis: int) -> Lanes:
+    """A new ``axis`` along which nothing changes."""
+    shape = (*x.shape[:axis], BLOCK, *x.shape[axis:])
+    return x.map(lambda a: np.expand_dims(a, axis + 1), shape)
+
+
+def _appended(parts: Sequence[Lanes], axis: int) -> Lanes:
+    first, second = parts
+    shape = (*first.shape[:axis], first.shape[axis] + second.shape[axis], *first.shape[axis + 1 :])
+
+    def append(arrays: list[np.ndarray]) -> np.ndarray:
+        batch = max(a.shape[0] for a in arrays)
+        return np.concatenate([p.full(a, batch) for p, a in zip(parts, arrays, strict=True)], axis=axis + 1)
+
+    return joined(parts, append, shape)
+
+
+def _merged(x: Lanes, axis: int) -> Lanes:
+    shape = (*x.shape[:axis], x.shape[axis] * x.shape[axis + 1], *x.shape[axis + 2 :])
+    return x.map(lambda a: np.broadcast_to(a, (a.shape[0], *x.shape)).reshape(a.shape[0], *shape), shape)
 
 
 def _scan_tree(m: Machine, frame: Frame, op: Op, columns: list[list[Lanes]]) -> list[list[Lanes]]:
@@ -217,8 +291,6 @@ def _scan_tree(m: Machine, frame: Frame, op: Op, columns: list[list[Lanes]]) -> 
 
 
 def _stack(parts: Sequence[Lanes], axis: int, shape: tuple[int, ...]) -> Lanes:
-    from equivalence.evaluator.lanes import joined
-
     def stack(arrays: list[np.ndarray]) -> np.ndarray:
         common = np.broadcast_shapes(*(a.shape for a in arrays))
         return np.stack([np.broadcast_to(a, common) for a in arrays], axis=axis + 1)

@@ -108,3 +108,34 @@ def test_kernels_exchange_operands_and_hosts_do_not() -> None:
     kernel, host = launched(in_kernel, "f32[8]", "f32[8]", out="f32[1]"), program(on_host, "f32[8]", "f32[8]")
     assert not np.allclose(values(kernel, given, tree=True), values(kernel, given, tree=False))
     assert np.allclose(values(host, given, tree=True), values(host, given, tree=False))
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("n", [257, 288, 1000, 2048])
+def test_a_long_fold_of_blocks_is_the_fold(n: int, reverse: bool) -> None:
+    """Affine maps, which do not commute, of whole numbers, which no order rounds; forgetting a factor is told apart."""
+
+    def body(right: bool) -> Body:
+        def both(k: Kit, a: Value, b: Value) -> list[Value]:
+            scan, again = (k.b.region(SCALARS, lambda *xs: affine(right)(k, *xs)) for _ in range(2))
+            prefixes = k.b.op("scan", [a, b], [scan], axis=1, combine="region", reverse=reverse).results[1]
+            return [prefixes, k.b.op("reduce", [a, b], [again], axis=1, combine="region").results[1]]
+
+        return both
+
+    rng = np.random.default_rng(n)
+    a, b = rng.choice([-1, 1], (2, n)).astype(np.float32), rng.integers(-9, 10, (2, n)).astype(np.float32)
+    step = -1 if reverse else 1
+    states = [b[:, ::step][:, 0]]
+    for i in range(1, n):
+        states.append(a[:, ::step][:, i] * states[-1] + b[:, ::step][:, i])
+    whole = b[:, 0]
+    for i in range(1, n):
+        whole = a[:, i] * whole + b[:, i]
+    types, given = (f"f32[2,{n}]",) * 2, {"x0": a, "x1": b}
+    outs = Machine(program(body(True), *types), []).run(given).outputs.values()
+    scan, total = (o.full(o.data)[0] for o in outs)
+    assert (scan == np.stack(states, 1)[:, ::step]).all() and (total == whole).all()
+    tree = Machine(program(body(False), *types), [], limits=Limits(tree=True)).run(given).outputs.values()
+    wrong = Machine(program(body(False), *types), []).run(given).outputs.values()
+    assert any(not np.array_equal(x.full(x.data), y.full(y.data)) for x, y in zip(tree, wrong, strict=True))
