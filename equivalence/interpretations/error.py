@@ -17,8 +17,9 @@ from equivalence.evaluator.lanes import ALL, Lanes, Planes
 from equivalence.interpretations import error_loops, error_math, ieee
 from equivalence.interpretations.base import Interpretation, Site
 from equivalence.interpretations.hashed import Hashed
-from equivalence.numerics.error_bounds import Bound, declared_bound, error_at
+from equivalence.numerics.error_bounds import DEFAULT_TARGET, declared_bound, error_at
 from equivalence.numerics.formats import format_of
+from equivalence.numerics.intrinsic_table import ASSUMED, Bound
 from lowering.ir.types import DType
 
 Array = np.ndarray
@@ -129,8 +130,12 @@ class Error(Interpretation):
     name = "error"
     sums_in_any_order = True
 
-    def __init__(self, usual: bool = True) -> None:
-        """``usual``: whether the expected error is wanted too; what only looks for witnesses is cheaper without."""
+    def __init__(self, usual: bool = True, target: str | None = None) -> None:
+        """``usual``: whether the expected error is wanted too; what only looks for witnesses is cheaper without.
+
+        ``target``: whose intrinsics are meant; None: the device that captured code sees.
+        """
+        self.target = target or DEFAULT_TARGET
         self.names = PLANES if usual else PLANES[:1]
         self.planes = {name: np.dtype(np.float64) for name in self.names}
         self._known: dict[str, Array] = {}  # of the op at hand: what both planes need
@@ -243,18 +248,16 @@ class Error(Interpretation):
             self._known[fn] = self._declared_now(fn, site, out, x)
         return self._known[fn]
 
-    @staticmethod
-    def _bound(fn: str, site: Site, out: Lanes) -> Bound:
+    def _bound(self, fn: str, site: Site, out: Lanes) -> Bound:
+        """Of a function about which nobody says anything what is assumed."""
         impl = IMPLEMENTATIONS.get((site.attrs.get("impl") or "").split(":")[0], "cuda-fast")
-        return declared_bound(fn, out.dtype.name, impl)  # type: ignore[arg-type]
+        bound = declared_bound(fn, out.dtype.name, impl, self.target)  # type: ignore[arg-type]
+        return bound if bound.declared else ASSUMED
 
     def _declared_now(self, fn: str, site: Site, out: Lanes, x: Sequence[Lanes]) -> Array:
-        bound = self._bound(fn, site, out)
-        if not bound.declared:
-            return np.where(np.isfinite(wide(out)), 4 * np.abs(wide(out)) * unit(out.dtype)[0], np.inf)
-        argument = wide(x[0])
-        error = error_at(bound, argument, out.data, out.dtype.name)
-        masked = np.isinf(argument)
+        argument = wide(x[1] if fn == "div" else x[0])
+        error = error_at(self._bound(fn, site, out), argument, out.data, out.dtype.name)
+        masked = np.isinf(wide(x[0]))
         return np.where(masked, 0.0, error) if masked.any() else error  # exp(-inf) is 0 in every implementation
 
     def op_neg(self, site: Site, out: Lanes, x: Sequence[Lanes], e: Sequence[Array], growth: Any) -> Array:
@@ -358,8 +361,10 @@ class Error(Interpretation):
             relative = np.where(lane == 0, np.inf, full / np.abs(np.where(lane == 0, 1, lane)))
             relative = np.where(full == 0, 0.0, relative)
             factor = np.prod(1 + relative, axis=axis) * (1 + growth(n, unit(out.dtype)[0])) - 1
-            factor = np.where(self._leaves_range(out, Hashed.full_axis(lane, x[0].shape, axis), axis), np.inf, factor)
-            return np.where(wide(out) == 0, np.where(full.sum(axis) == 0, 0.0, np.inf), np.abs(wide(out)) * factor)
+            below, most = self._range_of_partial_products(out, Hashed.full_axis(lane, x[0].shape, axis), axis)
+            lost = np.where(below, n * unit(out.dtype)[1] * most * (1 + factor), 0.0)
+            known = np.where(wide(out) == 0, np.where(full.sum(axis) == 0, 0.0, np.inf), np.abs(wide(out)) * factor)
+            return np.where(most > format_of(out.dtype.name).max, np.inf, known + lost)
         return self.unknown(site, out, x, [full.sum(axis=axis)], growth)
 
     def in_any_order(self, out: Lanes, count: Array, size: Array, passed: Planes) -> Planes:
@@ -373,11 +378,11 @@ class Error(Interpretation):
         return planes
 
     @staticmethod
-    def _leaves_range(out: Lanes, x: Array, axis: int) -> Array:
-        """Whether some order of a product has a partial product that is subnormal or too large."""
-        fmt, size = format_of(out.dtype.name), np.abs(x)
+    def _range_of_partial_products(out: Lanes, x: Array, axis: int) -> tuple[Array, Array]:
+        """(whether some order of a product has a partial product that is subnormal, the largest of any order)."""
+        size = np.abs(x)
         least, most = np.prod(np.minimum(size, 1), axis=axis), np.prod(np.maximum(size, 1), axis=axis)
-        return ((least < fmt.smallest_normal) & (least > 0)) | (most > fmt.max)
+        return (least < format_of(out.dtype.name).smallest_normal) & (x != 0).all(axis=axis), most
 
     @staticmethod
     def _growth(out: Lanes, growth: Any, n: int) -> float:
