@@ -118,6 +118,15 @@ class Adapter(Protocol):
 
     has_strides: bool  # whether a function can tell a view from a contiguous array of the same values
 
+    @property
+    def asks_for_multiprocessors(self) -> bool:
+        """Whether the host has asked how many multiprocessors the device has."""
+        ...
+
+    def show_multiprocessors(self, number: int | None) -> None:
+        """Lets the device have that many from now on; None: as many as the target has."""
+        ...
+
     def session(self) -> AbstractContextManager[None]:
         """In place before the user's file is imported: the virtual device, private caches."""
         ...

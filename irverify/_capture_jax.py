@@ -25,6 +25,10 @@ class JaxAdapter:
     """jax functions need no session of their own: they are traced, not run."""
 
     has_strides = False
+    asks_for_multiprocessors = False
+
+    def show_multiprocessors(self, number: int | None) -> None:
+        """A jax function does not see its device."""
 
     def __init__(self, options: CaptureOptions) -> None:
         self.options = options

@@ -51,6 +51,13 @@ class TorchAdapter:
             self.session_.dispatcher.formulas = self.options.formulas
             yield
 
+    @property
+    def asks_for_multiprocessors(self) -> bool:
+        return self.session_.gpu.shown.asked
+
+    def show_multiprocessors(self, number: int | None) -> None:
+        self.session_.gpu.shown.number = number
+
     # -- values --------------------------------------------------------------------------------------------------
 
     def data_of(self, value: Any, path: str) -> Any:
@@ -158,6 +165,7 @@ class TorchAdapter:
         if refill:
             self.checked_refilling = True
             captured.refilled = self._refilled_call()
+            captured.interleaved = self._interleaved_calls()
         if not self.checked_trials:
             self.checked_trials = True
             captured.tuned = _tuned(trace)
@@ -176,7 +184,6 @@ class TorchAdapter:
         captured = captured_trace(self._trace(function, bound, config, cotangents=layout))
         captured.others = self.others
         return captured
-            captured.interleaved = self._interleaved_calls()
 
     def _trace(self, function: Callable[..., Any], bound: Bound, config: int | None, **options: Any) -> HostTrace:
         arguments: Any = self._real(bound.args)
@@ -213,6 +220,7 @@ class TorchAdapter:
         seen = self.session_.refilled
         if seen is None:
             return None
+        unseen, texts = seen.unseen, list[str]()
         try:
             texts = [lowered(trace) for trace in (seen.again, seen.fresh) if trace is not None]
         except IrverifyError as error:
@@ -241,7 +249,6 @@ class TorchAdapter:
         """
         from lowering.capture.triton_sink import TooLarge
 
-        unseen, texts = seen.unseen, list[str]()
         for number in range(1, min(max(counts.values(), default=1), MAX_CONFIGURATIONS)):
             try:
                 captured.configurations[number] = captured_trace(self._trace(function, bound, number)).kir

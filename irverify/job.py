@@ -30,7 +30,7 @@ class Job:
     backward: bool = False
     config: str = "first"
     variant_seconds: float = 40.0  # no new shapes are started after this long
-    max_shapes: int = 4
+    max_shapes: int = 7
     layouts: bool = False  # whether the arguments are also tried as views
     formulas: bool = True  # as in CaptureOptions
     defaults: dict[str, tuple[int, float]] = field(default_factory=dict)  # float defaults that both sides have

@@ -52,6 +52,15 @@ def load(path: Path) -> ModuleType:
     return _load_alone(path)
 
 
+def load_again(module: ModuleType, path: Path) -> ModuleType:
+    """The file once more, as a module of its own: what it found out at its import it finds out anew."""
+    sys.modules.pop(module.__name__, None)
+    try:
+        return load(path)
+    finally:
+        sys.modules[module.__name__] = module
+
+
 def _package_of(path: Path) -> tuple[Path, list[str]]:
     parts, folder = [path.stem], path.parent
     while (folder / "__init__.py").exists():

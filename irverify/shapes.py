@@ -18,7 +18,7 @@ from lowering.errors import UsageError
 Sizes = dict[str, int]
 Shape = tuple[int, ...]
 SMALLEST_VARIED = 5  # 1 is a broadcast; 2 to 4 are usually channels, taps or heads: part of the algorithm
-MAX_COUNTED = 4
+MOST_STARVED = 6
 _USUAL_BLOCK = 32
 _LITTLE = 1 << 19
 _BLOCKS = (16, 32, 64, 128, 256)
@@ -33,6 +33,8 @@ class Plan:
     given: Sizes
     tries: tuple[tuple[str, Sizes], ...]
     extra: int = 0
+    block: int = 0  # the one that the tries were made from; 0 where the user chose them
+    half: int = 0  # of the smallest block
 
 
 def plan(
@@ -52,7 +54,9 @@ def plan(
     listed = tuple((describe(binding), {**given, **binding}) for binding in bindings[1:])
     chosen_by_user = "given" in shapes or bool(listed)
     automatic = () if chosen_by_user and "auto" not in shapes else _automatic(given, blocks, batches)
-    return Plan(given, listed + automatic, sum(label.startswith(_EXTRA) for label, _ in automatic))
+    extra = sum(label.startswith(_EXTRA) for label, _ in automatic)
+    block, half = (_block(blocks, max(given.values())), min(_halves(blocks))) if automatic else (0, 0)
+    return Plan(given, listed + automatic, extra, block, half)
 
 
 def parse_binding(text: str, names: Sequence[str]) -> Sizes:
@@ -87,20 +91,44 @@ def _automatic(
     varied = [name for name, size in sizes.items() if size >= SMALLEST_VARIED and name not in few]
     if not varied:
         return ()
-    block = _block(blocks, max(sizes[name] for name in varied))
+    block, halves = _block(blocks, max(sizes[name] for name in varied)), _halves(blocks)
     largest = max(varied, key=lambda name: sizes[name])
     candidates = [
         ("ragged", {name: block + 5 + 2 * i for i, name in enumerate(varied)}),
         ("one block", dict.fromkeys(varied, block)),
         *_extras(sizes, blocks, largest),
         ("several blocks", {name: block * (2 + i % 2) for i, name in enumerate(varied)}),
+        ("beside a block", {name: block * (1 + i // 2) + (-1) ** i for i, name in enumerate(varied)}),
+        ("half a block more", {name: block * ((i + 1) % 3) + halves[i % len(halves)] for i, name in enumerate(varied)}),
+        ("on the other side of a block", {name: block * (1 + i // 2) - (-1) ** i for i, name in enumerate(varied)}),
         ("below one block", {name: max(1, block // 2 - 3 + 2 * i) for i, name in enumerate(varied)}),
         (f"ragged {largest.lstrip('#')}", {largest: 2 * block + 3}),
         *((f"only {name.lstrip('#')}", {name: block // 2 + 1}) for name in varied if name != largest),
     ]
     candidates = [(label, {**dict.fromkeys(few, 2 + i % 2), **change}) for i, (label, change) in enumerate(candidates)]
-    tries = [(label, _affordable(dict(sizes), {**sizes, **change})) for label, change in candidates]
-    return tuple((label, tried) for label, tried in tries if tried != dict(sizes))
+    tries: dict[str, Sizes] = {}
+    for label, change in candidates:
+        tried = _affordable(dict(sizes), {**sizes, **change})
+        if tried not in (dict(sizes), *tries.values()):
+            tries[label] = tried
+    return tuple(tries.items())
+
+
+def starved(plan: Plan, accepted: Sequence[Sizes]) -> list[tuple[str, Sizes]]:
+    """One size at a time off the block, for sizes that no set which both sides took has had there.
+
+    Where a size has to be a power of two, both sides only take sets in which every size is one; so the others were
+    never ragged.  ``accepted``: the sizes of those sets, beside the given one.
+    """
+    if not plan.block:
+        return []
+    varied = {name for _, sizes in plan.tries for name in sizes if sizes[name] != plan.given[name]}
+    hungry = [n for n in plan.given if n in varied and all(sizes[n] % plan.half == 0 for sizes in accepted)]
+    whole = [sizes for sizes in accepted if all(sizes[name] % plan.half == 0 for name in hungry)]
+    base = min(whole, key=lambda sizes: prod(sizes.values()), default=plan.given)
+    sizes_of = [("{} beside a block", plan.block + 1), ("{} half a block more", plan.block + plan.half)]
+    made = [(words.format(name.lstrip("#")), {**base, name: size}) for words, size in sizes_of for name in hungry]
+    return [(label, sizes) for label, sizes in made if _affordable(plan.given, sizes) == sizes][:MOST_STARVED]
 
 
 def _extras(sizes: Mapping[str, int], blocks: Sequence[int], largest: str) -> list[tuple[str, Sizes]]:
@@ -120,6 +148,11 @@ def _affordable(given: Sizes, tried: Sizes) -> Sizes:
 def _block(blocks: Sequence[int], largest: int) -> int:
     usable = [block for block in blocks if block in _BLOCKS and block <= max(largest, _BLOCKS[0])]
     return max(usable, default=_USUAL_BLOCK)
+
+
+def _halves(blocks: Sequence[int]) -> list[int]:
+    """Half of each block: where a length is a multiple of that, a test of the wrong block says that it is whole."""
+    return [block // 2 for block in blocks if block in _BLOCKS] or [_USUAL_BLOCK // 2]
 
 
 def blocks_in(tree: ast.Module) -> list[int]:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
+from math import prod
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -29,6 +30,8 @@ GIVEN = "given"
 SMALL, MOST = 1 << 16, 1 << 17  # input elements: below, the given shape is the one tried as views; above, none is
 NO_LAYOUTS = "no-layouts"  # published, with the reason, where views are not tried
 MOST_SPLIT = 5  # sets of shapes in which equal sizes are made different
+ASKS = "multiprocessors"  # published where a side's host asks how many there are
+FEW_MULTIPROCESSORS = (3, 2)  # of the device at two small sets of shapes, where the host asks how many there are
 MOST_SECONDS = 2.0  # of a capture that is repeated for every layout
 
 
@@ -46,6 +49,7 @@ class SideRun:
     checks_shapes: bool = True  # whether the frameworks refuse shapes that do not fit, in what was captured so far
     costs: dict[int, tuple[int, float]] = field(default_factory=dict)  # by variant: input elements, seconds of capture
 
+    made: dict[int, int] = field(default_factory=dict)  # by variant: output elements
     sizes: dict[int, shapes.Sizes] = field(default_factory=dict)  # by variant of the leading side
 
     def run(self) -> None:
@@ -85,6 +89,8 @@ class SideRun:
             tried = self._try(count, label, partial(self._variant, label, recipe, sizes))
             self.sizes |= {count: sizes} if tried else {}
             count += tried
+        count += self._try_starved(count, recipe)
+        count += self._try_few_multiprocessors(count, recipe)
         count += self._try_split(count, recipe)
         count += self._try_numbers(count, recipe)
         self._choose_for_layouts()
@@ -112,6 +118,45 @@ class SideRun:
         arguments = recipe.make(sizes)
         bindings = sizes if recipe.sets_module_ints else {}
         return {"label": label, "arguments": arguments, "sizes": bindings, "init": self._own_init()}
+
+    def _late(self) -> bool:
+        return time.monotonic() - self.started > self.job.variant_seconds
+
+    def _followed(self, count: int) -> list[int]:
+        """The sets of shapes below ``count`` that the other side takes as well; waits for what it says of them."""
+        other = "b" if self.job.side == "a" else "a"
+        self.exchange.wait(f"{other}.v{count - 1}", until=self._late)
+        names = {index: f"{other}.v{index}" for index in range(count)}
+        return [i for i, name in names.items() if self.exchange.has(name) and "failure" not in self.exchange.read(name)]
+
+    def _try_starved(self, index: int, recipe: leading.Recipe) -> int:
+        """Sizes by themselves where those that were tried together were refused (shapes.starved)."""
+        if self.job.max_shapes < 2 or not recipe.plan.block or self._late():
+            return 0
+        taken = [self.sizes[i] for i in self._followed(index) if i and i in self.sizes]
+        count = 0
+        for label, sizes in shapes.starved(recipe.plan, taken):
+            if not self._late():
+                tried = self._try(index + count, label, partial(self._variant, label, recipe, sizes))
+                self.sizes |= {index + count: sizes} if tried else {}
+                count += tried
+        return count
+
+    def _try_few_multiprocessors(self, index: int, recipe: leading.Recipe) -> int:
+        """Small sets of shapes on a device with so few multiprocessors that each has more than one tile to do."""
+        other = "b" if self.job.side == "a" else "a"
+        if self.job.max_shapes < 2 or not recipe.plan.block or self._late():
+            return 0
+        taken = [i for i in self._followed(index) if i and i in self.sizes and self.costs[i][0] <= MOST]
+        if not any(self.exchange.has(f"{side}.{ASKS}") for side in (self.job.side, other)):
+            return 0
+        largest = sorted(taken, key=lambda i: (self.made[i], self.costs[i][0]), reverse=True)
+        count = 0
+        for number, i in zip(FEW_MULTIPROCESSORS, largest):
+            label = f"{number} multiprocessors"
+            variant = {**self._variant(label, recipe, self.sizes[i]), "multiprocessors": number}
+            count += self._try(index + count, label, lambda: variant)  # noqa: B023 (called before the next turn)
+        return count
 
     def _try_split(self, index: int, recipe: leading.Recipe) -> int:
         """One more shape, in which as many equal dimensions as A tolerates are different.
@@ -211,6 +256,7 @@ class SideRun:
     # -- the same arguments as views -----------------------------------------------------------------------------
 
     def _note_cost(self, index: int, captured: Captured, started: float) -> None:
+        self.made[index] = sum(prod(shape) for _, _, shape in captured.outputs)
         self.checks_shapes &= captured.checks_shapes
         self.costs[index] = (sum(x.size for x in captured.inputs.values()), time.monotonic() - started)
 
@@ -269,6 +315,26 @@ class SideRun:
         return self.adapter.data_of(self.adapter.call_under_seed(self.module.get_init_inputs), "get_init_inputs()")
 
     def _capture(self, variant: dict[str, Any], index: int, gradients: str = "") -> Captured:
+        with self._device(variant.get("multiprocessors")):
+            return self._captured(variant, index, gradients)
+
+    @contextmanager
+    def _device(self, multiprocessors: int | None) -> Iterator[None]:
+        """The device, or one with so few multiprocessors; a file may ask at its import, so it is loaded again."""
+        if multiprocessors is None:
+            yield
+            return
+        module, entry = self.module, self.entry
+        self.adapter.show_multiprocessors(multiprocessors)
+        try:
+            self.module = loading.load_again(module, Path(self.job.path))
+            self.entry = loading.find(self.module, self.job.entry)
+            yield
+        finally:
+            self.module, self.entry = module, entry
+            self.adapter.show_multiprocessors(None)
+
+    def _captured(self, variant: dict[str, Any], index: int, gradients: str) -> Captured:
         leading.set_sizes(self.module, variant["sizes"])
         function, notes = self._function(variant["init"], index)
         bound = loading.bind(function, variant["arguments"], f"{Path(self.job.path).name}:{self.job.entry}")
@@ -311,6 +377,8 @@ class SideRun:
         return list(init or [])
 
     def _publish(self, name: str, label: str, captured: Captured) -> None:
+        if self.adapter.asks_for_multiprocessors:
+            self.exchange.publish(f"{self.job.side}.{ASKS}", True)
         name = f"{self.job.side}.{name}"
         self.exchange.publish_text(f"{name}.kir", captured.kir)
         for kind, text in captured.sources.items():
@@ -321,6 +389,8 @@ class SideRun:
             self.exchange.publish(f"{name}.second", asdict(captured.second))
         if captured.refilled is not None:
             self.exchange.publish(f"{self.job.side}.refilled", {"at": name, **asdict(captured.refilled)})
+        if captured.interleaved is not None:
+            self.exchange.publish(f"{self.job.side}.interleaved", {"at": name, **asdict(captured.interleaved)})
         if captured.tuned is not None:
             self.exchange.publish(f"{self.job.side}.tuned", {"at": name, **asdict(captured.tuned)})
         outputs = [[output, dtype, list(shape)] for output, dtype, shape in captured.outputs]
@@ -348,5 +418,3 @@ def run_side(job: Job) -> None:
         target=job.target, backward=job.backward, config=job.config, seed=job.seed, formulas=job.formulas
     )
     SideRun(job, Exchange(Path(job.exchange)), load_adapter(job.adapter, options)).run()
-        if captured.interleaved is not None:
-            self.exchange.publish(f"{self.job.side}.interleaved", {"at": name, **asdict(captured.interleaved)})

@@ -56,9 +56,15 @@ class VirtualGenerator(torch.Generator):
 
 def properties(gpu: VirtualGpu) -> SimpleNamespace:
     """What torch.cuda.get_device_properties answers."""
-    return SimpleNamespace(
+
+    class Properties(SimpleNamespace):
+        @property
+        def multi_processor_count(self) -> int:
+            return gpu.multiprocessors()
+
+    return Properties(
         name=gpu.name, major=gpu.capability[0], minor=gpu.capability[1], total_memory=gpu.total_memory,
-        multi_processor_count=gpu.sms, warp_size=gpu.warp_size, is_integrated=False, is_multi_gpu_board=False,
+        warp_size=gpu.warp_size, is_integrated=False, is_multi_gpu_board=False,
         max_threads_per_multi_processor=gpu.max_threads_per_sm, regs_per_multiprocessor=gpu.registers_per_sm,
         shared_memory_per_block=49152, shared_memory_per_block_optin=gpu.shared_memory,
         shared_memory_per_multiprocessor=gpu.shared_memory + 1024, L2_cache_size=gpu.l2_cache,

@@ -74,6 +74,15 @@ def _as_binary(module: Any, metadata: dict[str, Any], ttgir: Stage, arch: int) -
     return text.encode()
 
 
+class _Properties(dict[str, int]):
+    """A device's properties; how many multiprocessors it has is looked up when it is asked for."""
+
+    def __missing__(self, key: str) -> int:
+        if key != "multiprocessor_count":
+            raise KeyError(key)
+        return active_sink().gpu.multiprocessors()
+
+
 class _Utils:
     """What CompiledKernel asks of the driver's C utilities."""
 
@@ -85,11 +94,11 @@ class _Utils:
 
     def get_device_properties(self, device: int) -> dict[str, int]:
         gpu = active_sink().gpu
-        return {
+        return _Properties({
             "max_shared_mem": gpu.shared_memory, "max_num_regs": gpu.registers_per_sm,
-            "multiprocessor_count": gpu.sms, "warpSize": gpu.warp_size, "sm_clock_rate": gpu.clock_khz,
+            "warpSize": gpu.warp_size, "sm_clock_rate": gpu.clock_khz,
             "mem_clock_rate": gpu.memory_clock_khz, "mem_bus_width": gpu.memory_bus_bits,
-        }  # fmt: skip
+        })  # fmt: skip
 
     def fill_tma_descriptor(self, *args: Any) -> None:
         raise Unsupported("a TMA descriptor made by hand", active_sink().span(), "use TensorDescriptor")

@@ -5,9 +5,17 @@ Takes a target name ('sm_80'); gives VirtualGpu.  Knows nothing of torch or Trit
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from lowering.errors import UsageError
+
+
+@dataclass(slots=True)
+class Shown:
+    """How many multiprocessors the host is told of instead of ``sms``, and whether it has asked."""
+
+    number: int | None = None
+    asked: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +34,12 @@ class VirtualGpu:
     clock_khz: int = 1_410_000
     memory_clock_khz: int = 1_512_000
     memory_bus_bits: int = 5120
+    shown: Shown = field(default_factory=Shown, compare=False)
+
+    def multiprocessors(self) -> int:
+        """What a host that asks is told."""
+        self.shown.asked = True
+        return self.sms if self.shown.number is None else self.shown.number
 
     @property
     def arch(self) -> int:
@@ -55,4 +69,4 @@ def virtual_gpu(target: str) -> VirtualGpu:
     """The preset called ``target``; a UsageError lists the known names."""
     if target not in PRESETS:
         raise UsageError(f"unknown target {target!r}: write one of {', '.join(PRESETS)}")
-    return PRESETS[target]
+    return replace(PRESETS[target], shown=Shown())

@@ -50,6 +50,10 @@ class FakeAdapter:
     """The adapter of the test framework."""
 
     has_strides = False
+    asks_for_multiprocessors = False
+
+    def show_multiprocessors(self, number: int | None) -> None:
+        """There is no device."""
 
     def __init__(self, options: CaptureOptions) -> None:
         self.options = options

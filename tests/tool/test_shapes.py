@@ -102,3 +102,33 @@ def test_dimensions_that_a_kernel_may_tile_are_varied_in_full(dims: list[tuple[i
     assert "#8" not in shapes.batch_classes(dims)
     plan = shapes.plan({"#8": 8, "#64": 64}, ["auto"], [], [64], shapes.batch_classes(dims))
     assert {sizes["#8"] for _, sizes in plan.tries} >= {64, 128}
+
+
+@pytest.mark.parametrize("name", ["M", "K", "N"])
+def test_every_size_is_beside_a_block_on_either_side(name: str) -> None:
+    plan = shapes.plan({"M": 256, "K": 512, "N": 128}, ["auto"], ["M", "K", "N"], [32, 64])
+    assert {sizes[name] % 64 for _, sizes in plan.tries} >= {0, 1, 63}
+    half = dict(plan.tries)["half a block more"][name]
+    assert half % 16 == 0 and (half % 32 or half % 64), "whole for half of a block, and not for that block"
+
+
+def test_no_set_of_shapes_is_tried_twice() -> None:
+    plan = shapes.plan({"N": 64}, ["auto"], ["N"], [64])
+    assert len({tuple(sizes.items()) for _, sizes in plan.tries}) == len(plan.tries)
+    assert {"N": 64} not in [sizes for _, sizes in plan.tries]
+
+
+def test_sizes_that_were_never_ragged_are_tried_alone() -> None:
+    """Where D must be a power of two, the other side refuses every set in which all sizes are ragged."""
+    plan = shapes.plan({"L": 128, "D": 64}, ["auto"], ["L", "D"], [16])
+    whole = {"L": 16, "D": 16}
+    tries = shapes.starved(plan, [whole])
+    assert ("L beside a block", {"L": 17, "D": 16}) in tries and ("D beside a block", {"L": 16, "D": 17}) in tries
+    assert all(sum(sizes[name] != whole[name] for name in sizes) == 1 for _, sizes in tries)
+    assert len(tries) <= shapes.MOST_STARVED
+
+
+def test_nothing_is_starved_where_ragged_sets_are_taken() -> None:
+    plan = shapes.plan({"L": 128, "D": 64}, ["auto"], ["L", "D"], [16])
+    assert shapes.starved(plan, [sizes for _, sizes in plan.tries]) == []
+    assert shapes.starved(shapes.plan({"L": 128}, ["given"], ["L"], [16]), []) == []
