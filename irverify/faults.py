@@ -5,7 +5,7 @@ Takes the programs of both sides, whose attributes say so; gives Findings.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from equivalence.verdicts import Finding, Severity
 from lowering.errors import Span
@@ -13,18 +13,30 @@ from lowering.ir.program import Program
 
 ATTRIBUTE = "faults"
 WARNED_OF = frozenset({"precision-left-changed"})  # what other code may not notice
+MATTER_OF_BOTH = frozenset({"result-device"})  # nothing is wrong with it but that the other side does otherwise
 
 
-def findings(sides: Sequence[Iterable[Program]], files: tuple[str, str]) -> list[Finding]:
-    """One for each place; of one code that both sides have a warning, else an error."""
+def findings(sides: Sequence[Sequence[Program]], files: tuple[str, str]) -> list[Finding]:
+    """One for each place: errors where one side alone does so, warnings where both do."""
     found = [dict.fromkeys(line for program in of for line in program.attrs.get(ATTRIBUTE, ())) for of in sides]
-    codes = [{line.split("\t")[0] for line in lines} for lines in found]
+    codes = [{_code(line) for line in lines} for lines in found]
     shared = codes[0] & codes[1]
+    aside = MATTER_OF_BOTH if shared & MATTER_OF_BOTH or not all(map(_has_devices, sides)) else frozenset[str]()
     return [
-        _finding(file, *line.split("\t"), severity="warning" if line.split("\t")[0] in shared | WARNED_OF else "error")
+        _finding(file, *line.split("\t"), severity="warning" if _code(line) in shared | WARNED_OF else "error")
         for lines, file in zip(found, files)
         for line in lines
+        if _code(line) not in aside
     ]
+
+
+def _code(line: str) -> str:
+    return line.split("\t")[0]
+
+
+def _has_devices(programs: Sequence[Program]) -> bool:
+    """Whether a host has put its arrays on devices; jax does so by itself."""
+    return all(program.attrs.get("level") == "aten" for program in programs)
 
 
 def _finding(file: str, code: str, path: str, line: str, said: str, severity: Severity) -> Finding:

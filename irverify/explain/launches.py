@@ -50,4 +50,41 @@ ENTRIES = (
         """,
         """Copy what is read: cache[:, 1:].clone(), x - x[:, :1].""",
     ),
+    Entry(
+        "global-state",
+        "a call leaves a setting of torch changed for all code that runs after it",
+        """After the call (and its backward pass) grad mode, the default dtype or device, autocast, deterministic
+        algorithms or the seed of torch's generators are others than before. An error where one side alone does so (the
+        exit code is 1), a warning where both do.""",
+        """Results of the call are right, and those of the code around it are not: nothing after it takes gradients, or
+        every dropout mask of a training run is the same.""",
+        """
+        torch.set_grad_enabled(False)             # for `with torch.no_grad():`
+        torch.manual_seed(0)                      # in forward()
+        """,
+        """Use the context manager, put the setting back in a finally clause, or pass a torch.Generator.""",
+    ),
+    Entry(
+        "precision-left-changed",
+        "a call leaves torch's switches for matrix products changed",
+        """After the call allow_tf32, set_float32_matmul_precision or another switch for reduced precision is another
+        than before. A warning: the call itself was compared under the switches that it sets.""",
+        """All matrix products that the process computes afterwards round otherwise.""",
+        """
+        torch.backends.cuda.matmul.allow_tf32 = True      # in forward()
+        """,
+        """Set it once, where the program begins, or put it back.""",
+    ),
+    Entry(
+        "result-device",
+        "one side returns on the CPU what the other returns on the device of its arguments",
+        """A result with one dimension or more is a tensor of the CPU, though the arguments are on cuda, and the other
+        side's results are there too. The exit code is 1. Nothing is said where both sides do so, or where one of them
+        is a JAX function.""",
+        """The next operation with a tensor on cuda raises, or every call waits for a copy.""",
+        """
+        return out.cpu()
+        """,
+        """Return it where the arguments are.""",
+    ),
 )

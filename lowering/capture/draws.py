@@ -34,6 +34,7 @@ class Streams:
         self.chains: dict[Any, str] = {"cuda": "as called", "cpu": "as called"}
         self.known: dict[Any, bytes] = {"cpu": _state(None)}  # the state that a chain leads to
         self._cuda_state = _state(None)
+        self.seeded_cuda = False  # and not put back
         self._kept: list[Any] = []  # an id names a generator only while it lives
         self._saved: dict[bytes, str] = {}
         self.asked: list[str] = []  # seeds that the host asked for although nobody had set one
@@ -42,6 +43,7 @@ class Streams:
 
     def seed_cuda(self, seed: Any) -> None:
         self.chains["cuda"] = f"seed {int(seed)}"
+        self.seeded_cuda = True
 
     def initial_seed(self) -> int:
         """torch.initial_seed(): a number left open, unless the file has seeded the generator itself."""
@@ -66,6 +68,7 @@ class Streams:
     @unobserved()
     def restore_cuda(self, state: torch.Tensor) -> None:
         content = bytes(state.tolist())
+        self.seeded_cuda = content not in self._saved
         self.chains["cuda"] = self._saved.get(content, f"state {_digest(content.hex())}")
 
     # -- draws ---------------------------------------------------------------------------------------------------

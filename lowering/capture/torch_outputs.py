@@ -18,8 +18,8 @@ from lowering.capture.recorder import Recorder, references
 from lowering.capture.torch_arrays import tensor_of, unobserved
 from lowering.capture.torch_inputs import InputPlacer
 from lowering.capture.torch_tensor import VirtualTensor
-from lowering.capture.trace import AtenCall, Launch, PointerArg
-from lowering.errors import Unsupported
+from lowering.capture.trace import AtenCall, HostFault, Launch, PointerArg
+from lowering.errors import UNKNOWN_SPAN, Unsupported
 
 #: Layouts of the gradients that enter a backward pass: sum() makes expanded ones, a matrix product transposed ones.
 CotangentLayout = Literal["dense", "expanded", "transposed"]
@@ -79,6 +79,15 @@ def enter_outputs(recorder: Recorder, result: Any) -> dict[str, torch.Tensor]:
             value = tensor_of(np.asarray(value))
         recorder.trace.outputs.append((name, recorder.ref(_inner(value))))
     return outputs
+
+
+def on_the_host(outputs: dict[str, torch.Tensor]) -> Iterator[HostFault]:
+    """Results of a call with arguments on cuda that are not there; a single number may be anywhere."""
+    for name, tensor in outputs.items():
+        if tensor.dim() and not tensor.is_cuda:
+            yield HostFault(
+                "result-device", f"the result {name} is on the CPU, the arguments are on cuda", UNKNOWN_SPAN
+            )
 
 
 def note_alias(recorder: Recorder, name: str, tensor: torch.Tensor) -> None:

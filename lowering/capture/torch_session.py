@@ -24,6 +24,7 @@ from lowering.capture.torch_attributes import Attributes
 from lowering.capture.torch_containers import Contents, enter_changes
 from lowering.capture.torch_dispatch import Dispatcher, MixedDevices
 from lowering.capture.torch_functions import FunctionMode
+from lowering.capture.torch_global import Settings, kept_settings
 from lowering.capture.torch_inputs import InputPlacer, modules_of, named_arguments
 from lowering.capture.torch_interleaved import Interleaved
 from lowering.capture.torch_outputs import (
@@ -32,6 +33,7 @@ from lowering.capture.torch_outputs import (
     enter_gradients,
     enter_outputs,
     enter_written_inputs,
+    on_the_host,
     written_storages,
 )
 from lowering.capture.torch_precision import ieee_convolutions
@@ -133,6 +135,7 @@ class TorchSession:
         with (
             torch.random.fork_rng(devices=[]),
             self._recording(recorder, config),
+            kept_settings(),
             contextlib.ExitStack() as stack,
         ):
             torch.manual_seed(UNSEEDED)
@@ -147,8 +150,10 @@ class TorchSession:
                 looks = call_again or refill
                 attributes = Attributes(modules)
                 watch = Watch(fn, [module for _, module in modules], recorder, placer, contents) if looks else None
+                settings = Settings(self.dispatcher.streams)
                 result = run_captured(call, values)
                 outputs = enter_outputs(recorder, result)
+                recorder.trace.faults += on_the_host(outputs) if claim is CUDA else ()
                 ended = len(recorder.trace.events)
                 if backward:
                     enter_gradients(recorder, placer, outputs, run_captured, cotangents)
@@ -156,6 +161,7 @@ class TorchSession:
                 enter_written_inputs(recorder, placer)
                 enter_changes(recorder, contents)
                 attributes.enter(recorder)
+                recorder.trace.faults += settings.faults()
             recorder.trace.races = races(recorder.trace, recorder.order, recorder.clocks.tick())
             recorder.trace.host_draws += [*used, *self.dispatcher.streams.asked]
             self._note_configurations(recorder)

@@ -56,7 +56,7 @@ def test_lanes_that_are_not(session, body):
 
 
 def program(*lines: str) -> Program:
-    return Program(Builder().block, [], [], {}, {"faults": list(lines)})
+    return Program(Builder().block, [], [], {}, {"level": "aten", "faults": list(lines)})
 
 
 def test_one_side_alone_is_an_error_and_both_a_warning():
@@ -65,3 +65,18 @@ def test_one_side_alone_is_an_error_and_both_a_warning():
     assert (finding.severity, finding.message, finding.span.line) == ("error", "b.py: shifts", 7)
     assert [f.severity for f in faults.findings([[with_it], [with_it]], ("a.py", "b.py"))] == ["warning"] * 2
     assert faults.findings([[without], [without]], ("a.py", "b.py")) == []
+
+
+def test_devices_are_compared():
+    there, here = program("result-device\tb.py\t0\tout0 is on the CPU"), program()
+    assert [f.severity for f in faults.findings([[here], [there]], ("a.py", "b.py"))] == ["error"]
+    assert faults.findings([[there], [there]], ("a.py", "b.py")) == []
+    jax = Program(Builder().block, [], [], {}, {"level": "stablehlo"})
+    assert faults.findings([[jax], [there]], ("a.py", "b.py")) == []
+
+
+@pytest.mark.parametrize(("result", "count"), [("y.cpu()", 1), ("y.sum().cpu()", 0), ("y.cpu().cuda()", 0), ("y", 0)])
+def test_results_on_the_host(session, result, count):
+    names = {"torch": torch}
+    exec(f"def f(x):\n    y = x * 2\n    return {result}", names)
+    assert [fault.code for fault in session.capture(names["f"], [X]).faults] == ["result-device"] * count
