@@ -80,6 +80,7 @@ def masked_undefined(c: Context) -> Explanation | None:
     for node in undefined(c):
         if masked_off(node):
             what = f"{about(node.span)} gives masked-off lanes no value, and {c.name}{list(c.element)} uses them"
+            what += " (naming an sm_* target makes them 0, as on NVIDIA)"
             return said("mask", c.root_a.made, node.span, what)
     return None
 
