@@ -7,7 +7,7 @@ reached an output or steered control (real_reached); else where it occurs.  Must
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -43,6 +43,7 @@ MOST_CLASSES, REST = 64, "|and others"
 class SiteRecord:
     """``seen``: a bit for each outcome of OUTCOMES[kind]; ``possible``: those that can happen at all.
 
+    ``excluded``: those that no input brings to an output (real_regions).
     ``turns``: (outcome, visit in a run) -> the lanes along the axis that take part, and those that had the outcome.
     """
 
@@ -50,6 +51,7 @@ class SiteRecord:
     span: Span = UNKNOWN_SPAN
     seen: int = 0
     possible: int = 0
+    excluded: int = 0
     key: str = ""  # of the site, for all literal operands
     turns: dict[tuple[int, int], tuple[Array, Array]] = field(default_factory=dict)
 
@@ -68,8 +70,11 @@ class SiteRecord:
         return total
 
     def missing(self) -> list[str]:
-        open_outcomes = self.possible & ~self.happened
-        return [what for k, what in enumerate(OUTCOMES[self.kind]) if open_outcomes & 1 << k]
+        return [OUTCOMES[self.kind][k] for k in self.missing_numbers()]
+
+    def missing_numbers(self) -> list[int]:
+        open_outcomes = self.possible & ~self.happened & ~self.excluded
+        return [k for k in range(len(OUTCOMES[self.kind])) if open_outcomes & 1 << k]
 
     def turn(self, outcome: int, visit: int, takes: Array, had: Array) -> None:
         """Lanes that take part and lanes that had the outcome, in one visit."""
@@ -263,6 +268,13 @@ class Sites(dict[str, SiteRecord]):
         for record in self.values():
             if record.key in keys:
                 record.possible = 0
+
+    def exclude(self, outcomes: Iterable[tuple[str, int]]) -> None:
+        """No input brings these outcomes, by the key of their site, to an output."""
+        for key, k in outcomes:
+            for record in self.values():
+                if record.key == key:
+                    record.excluded |= 1 << k
 
     def open_sites(self, *kinds: str) -> set[str]:
         """Sites of these kinds (without any: those that choose a value) with an outcome that never happened."""

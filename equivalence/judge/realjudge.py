@@ -21,6 +21,7 @@ from equivalence.interpretations.real_cell import DATA, cell
 from equivalence.interpretations.real_followed import Followed
 from equivalence.interpretations.real_reach import Reached
 from equivalence.judge import beyond, inputs, ranges, testing
+from equivalence.judge.exclusion import exclude
 from equivalence.judge.runs import Pair, PairRun
 from equivalence.judge.steering import Steering
 from equivalence.verdicts import Check
@@ -241,5 +242,8 @@ def _steer(judge: Judge, pair: Pair, reals: list[Real], only: Collection[str] = 
 
     small = pair.size <= MOST_LANES
     outside = list(beyond.outside(pair.inputs, judge.options.seed, frozenset(declared))) if small else []
-    steering = Steering(reals, pair.inputs, judge.options.seed, compare, agree_on, outputs, judge.late, keep, outside)
+    steering = Steering(
+        reals, pair.inputs, judge.options.seed, compare, agree_on, outputs, judge.late, keep, outside,
+        lambda sets: exclude(judge.runner, pair, reals[0], sets),
+    )  # fmt: skip
     return steering.run(derived=bool(only) or small, only=only)

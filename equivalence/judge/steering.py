@@ -26,7 +26,8 @@ Arrays = inputs.Arrays
 class Steering:
     """``compare`` runs both programs on arrays and says which outputs agree; ``outputs`` gives all of them, once.
 
-    ``keep``: moves arrays into the ranges that the user declared; ``beyond``: named sets that leave the given domain.
+    ``keep``: moves arrays into the ranges that the user declared; ``beyond``: named sets that leave the given domain;
+    ``exclude``: excludes what no input brings to an output, as seen on these sets.
     """
 
     def __init__(
@@ -40,10 +41,11 @@ class Steering:
         late: Callable[[], bool],
         keep: Callable[[Arrays], Arrays] = lambda arrays: arrays,
         beyond: Sequence[tuple[str, Arrays]] = (),
+        exclude: Callable[[Sequence[Arrays]], None] = lambda sets: None,
     ) -> None:
         self.reals, self.given, self.seed = reals, given, seed
         self.compare, self.agree, self.outputs, self.late, self.keep = compare, agree, outputs, late, keep
-        self.beyond = beyond
+        self.beyond, self.exclude = beyond, exclude
 
     def run(self, derived: bool, only: Collection[str] = ()) -> list[tuple[Span, str]]:
         """What was never seen; ``derived``: whether other inputs than the given ones are affordable, ``only`` these."""
@@ -59,6 +61,8 @@ class Steering:
             if not real.unseen() or self.late():
                 break
             self.compare(name, arrays)
+        if real.unseen():
+            self.exclude([arrays for _, arrays in sets])
         self._dismiss([arrays for _, arrays in sets])
         if derived and not only:
             self._spike()
