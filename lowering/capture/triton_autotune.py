@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import triton.testing
@@ -84,29 +85,44 @@ class Chooser:
 
 def install(chooser: Callable[[], Chooser], benchmark: Callable[..., Any]) -> Callable[[], None]:
     """Patches the autotuner; ``chooser`` gives the capture's Chooser at call time.  Gives the undo function."""
-    old_run, old_prune = Autotuner.run, Autotuner.prune_configs
+    old_run, old_prune, old_init = Autotuner.run, Autotuner.prune_configs, Autotuner.__init__
     old_bench = triton.testing.do_bench, triton.testing.do_bench_cudagraph
+    installed = [True]
 
-    def run(self: Autotuner, *args: Any, **kwargs: Any) -> Any:
-        current = chooser()
+    def watched(plain: Callable[..., Any], self: Autotuner, *args: Any, **kwargs: Any) -> Any:
+        current = chooser() if installed else None
+        if current is None or (current.running and current.running[-1] is self):
+            return plain(self, *args, **kwargs)
         if id(self) not in current.tuned:  # an earlier capture's choice must not decide this one's
             current.tuned.add(id(self))
-            self.cache.clear()
+            self.cache = {}
         current.running.append(self)
         current.tunes = False
         try:
-            return old_run(self, *args, **kwargs)
+            return plain(self, *args, **kwargs)
         finally:
             current.running.pop()
+
+    def run(self: Autotuner, *args: Any, **kwargs: Any) -> Any:
+        return watched(old_run, self, *args, **kwargs)
+
+    def init(self: Autotuner, *args: Any, **kwargs: Any) -> None:
+        """A library's own tuner has a ``run`` of its own."""
+        old_init(self, *args, **kwargs)
+        own = type(self).run
+        if own is not run:
+            self.run = partial(watched, own, self)  # type: ignore[method-assign]
 
     def prune_configs(self: Autotuner, *args: Any, **kwargs: Any) -> Any:
         return chooser().restrict(self, old_prune(self, *args, **kwargs))
 
-    Autotuner.run, Autotuner.prune_configs = run, prune_configs  # type: ignore[method-assign]
+    Autotuner.run, Autotuner.prune_configs, Autotuner.__init__ = run, prune_configs, init  # type: ignore[method-assign]
     triton.testing.do_bench = triton.testing.do_bench_cudagraph = benchmark
 
     def undo() -> None:
+        installed.clear()
         Autotuner.run, Autotuner.prune_configs = old_run, old_prune  # type: ignore[method-assign]
+        Autotuner.__init__ = old_init  # type: ignore[method-assign]
         triton.testing.do_bench, triton.testing.do_bench_cudagraph = old_bench
 
     return undo

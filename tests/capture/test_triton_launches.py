@@ -101,6 +101,13 @@ def test_autotuner_can_be_told(session, kernels):
         session.capture(kernels.tuned, [X], autotune_config=3)
 
 
+def test_a_tuner_with_a_run_of_its_own(session, kernels):
+    """What it chose in one capture does not decide the next; the launch says which configuration it has."""
+    for asked, block, index in ((None, 32, 1), (2, 64, 2), (None, 32, 1)):
+        (launch,) = launches(session.capture(kernels.own_tuned, [X], autotune_config=asked))
+        assert launch.constants["BLOCK"] == block and f"configuration {index} of 3" in launch.config
+
+
 def test_heuristics_and_none(session, kernels):
     (launch,) = launches(session.capture(kernels.heuristic, [X]))
     assert launch.constants == {"bias_ptr": None, "BLOCK": 64, "EVEN": True}
