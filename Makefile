@@ -8,7 +8,7 @@ WORKERS ?= auto
 SHELL   := /bin/bash
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test lint types layers check sweep mutate bench clean
+.PHONY: help venv demo test lint types layers check sweep mutate bounds bench clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -45,6 +45,9 @@ sweep: $(STAMP)  ## whole libraries (liger-kernel, JAX's Pallas operators): a ta
 
 mutate: $(STAMP)  ## mutants of the corpus: how many survive at which verdict
 	$(BIN)/python -m tests.mutation $(ARGS)
+
+bounds: $(STAMP)  ## observed errors of every corpus kernel against their bounds (10^6 elements each: hours)
+	$(BIN)/python -m tests.bounds $(ARGS)
 
 bench: $(STAMP)  ## whole compares against one run of Triton's interpreter, as ratios
 	$(BIN)/python -m benchmarks.bench

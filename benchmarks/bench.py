@@ -10,6 +10,7 @@ import argparse
 import json
 import os
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -79,6 +80,18 @@ def ratios(runs: int) -> None:
               f"{own.wall / other.wall:>8.2f}{own.cpu / other.cpu:>8.2f}{own.memory:>10.0f}", flush=True)  # fmt: skip
 
 
+def bounds() -> None:
+    """What `error` adds to the run at the given shape, and to a whole compare of that much processor time."""
+    print(f"{'task':<12}{'without':>9}{'with':>9}{'ratio':>8}{'compare':>9}{'ratio':>8}   seconds of the processor")
+    for name, specs in TASKS.items():
+        command = [sys.executable, "-m", "benchmarks.error_cost", name, *specs]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        without, own = (float(word) for word in done.stdout.split())
+        whole = compare(name, specs).cpu
+        print(f"{name:<12}{without:>8.2f}s{own:>8.2f}s{own / without:>8.2f}{whole:>8.1f}s"
+              f"{whole / (whole - own + without):>8.2f}", flush=True)  # fmt: skip
+
+
 def small(runs: int) -> None:
     """The start: --help, and a small pair from a cold process with warm caches."""
     commands = {
@@ -129,6 +142,7 @@ def main() -> None:
         return
     small(chosen.runs)
     ratios(chosen.runs)
+    bounds()
 
 
 if __name__ == "__main__":

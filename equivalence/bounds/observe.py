@@ -35,6 +35,8 @@ class Reference:
     hi: Array
     bound: Array
     judged: Array
+    dtype: str
+    loss: Array  # condition numbers, 0 where the interpretation of bounds makes none
 
     def apart(self, values: Array) -> Array:
         """How far ``values`` are from the real results, at least; 0 where nothing is known."""
@@ -87,4 +89,5 @@ def _references(outcome: Outcome) -> Iterator[Reference]:
         lo, hi, bound = (plane(lanes, p) for p in ("lo", "hi", "bound"))
         with np.errstate(all="ignore"):
             known = np.isfinite(hi - lo) & np.isfinite(bound) & (plane(lanes, "poison") == 0)
-        yield Reference(name, value(lanes).astype(np.float64), lo, hi, bound, known)
+        loss = plane(lanes, "loss")
+        yield Reference(name, value(lanes).astype(np.float64), lo, hi, bound, known, lanes.dtype.name, loss)

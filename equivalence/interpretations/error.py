@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from equivalence.evaluator.lanes import ALL, Lanes, Planes
-from equivalence.interpretations import error_loops, error_math, ieee
+from equivalence.interpretations import error_dots, error_loops, error_math, ieee
 from equivalence.interpretations.base import Interpretation, Site
 from equivalence.interpretations.hashed import Hashed
 from equivalence.numerics.error_bounds import DEFAULT_TARGET, declared_bound, error_at
@@ -68,13 +68,6 @@ def _coarser_subnormals(x: Lanes, out: Lanes) -> Array | float:
     return np.where(np.abs(wide(out)) <= 2.0**target.emin, unit(out.dtype)[1], 0.0)
 
 
-def _underflow(a: Lanes, b: Lanes, out: Lanes) -> float:
-    """What a product may lose where it is subnormal; 0 where the format holds every product of the operands'."""
-    low = sum(format_of(x.dtype.name).emin - format_of(x.dtype.name).p + 1 for x in (a, b))
-    fmt = format_of(out.dtype.name)
-    return 0.0 if low > fmt.emin - fmt.p else unit(out.dtype)[1]
-
-
 def worst(n: int, u: float) -> float:
     """gamma_n = n u / (1 - n u)."""
     return n * u / (1 - n * u) if n * u < 0.5 else np.inf if n * u >= 1 else 2 * n * u
@@ -88,40 +81,6 @@ def usual(n: int, u: float) -> float:
 #: Exponentials by the logarithm of their base, rounded up.
 _RATES = {"exp": 1.0, "exp2": float(np.log(2.0)) * (1 + 2.0**-50)}
 GROWTH: dict[str, Callable[[int, float], float]] = {"bound": worst, "expected": usual}
-
-
-class Split:
-    """A dot whose f32 operands are sums of ``parts`` of a narrow format, of which small products are left out.
-
-    As Triton's F32DotTC pass and XLA's dot algorithms do it (Henry, Tang and Heinecke, arXiv:1904.06376): a1 = rnd(a),
-    a2 = rnd(a - a1) and so on, to nearest, so |a - a1 - ... - ai| <= u^i |a| and |ai| <= u^(i-1) (1 + u) |a|.  Of two
-    parts a2 b2 is left out, of three a2 b3, a3 b2 and a3 b3.  With s parts, which miss r of an operand, a product is
-    off by r(a) b + a r(b) - r(a) r(b), at most 2 u^s + u^2s of |a| |b|, and by what is left out, at most (1 + u)^2
-    times u^2 of two parts, or 2 u^3 + u^4 of three.
-    """
-
-    def __init__(self, fmt: str, parts: int) -> None:
-        self.format = format_of(fmt)
-        u = 2.0**-self.format.p
-        self.products = {2: 3, 3: 6}[parts]
-        left_out = {2: u**2, 3: 2 * u**3 + u**4}[parts]
-        self.lost = (2 * u**parts + u ** (2 * parts) + (1 + u) ** 2 * left_out) * (1 + 2.0**-40)
-        self.spread = ((1 + u) / (1 - u)) ** 2  # magnitudes of all products of parts against |a| |b|
-
-    def beyond(self, size: Array) -> Array:
-        """Errors of operands whose parts are subnormal, and so perhaps flushed, or that the format does not hold."""
-        lowest = 2.0 ** (self.format.emin + 3 * self.format.p)
-        small = (size > 0) & (size < lowest)
-        large = size > self.format.max
-        if not (small.any() or large.any()):
-            return np.zeros((1,) * size.ndim)
-        return np.where(large, np.inf, np.where(small, np.minimum(size, 2.0 ** (self.format.emin + 2)), 0.0))
-
-
-#: What rounding a dot's operand costs: (of the value, at least), by precision.
-COARSE = {name: (2.0**-fmt.p, 2.0 ** (fmt.emin - fmt.p)) for name in ("tf32", "bf16") for fmt in [format_of(name)]}
-#: By a dot's precision; products of two parts are exact in f32.
-SPLITS = {"tf32x3": Split("tf32", 2), "bf16x3": Split("bf16", 2), "bf16x6": Split("bf16", 3)}
 
 
 class Error(Interpretation):
@@ -385,6 +344,10 @@ class Error(Interpretation):
         return (least < format_of(out.dtype.name).smallest_normal) & (x != 0).all(axis=axis), most
 
     @staticmethod
+    def _normal(out: Lanes) -> float:
+        return format_of(out.dtype.name).smallest_normal if out.dtype.is_float else 0.0
+
+    @staticmethod
     def _growth(out: Lanes, growth: Any, n: int) -> float:
         return growth(n, unit(out.dtype)[0]) if out.dtype.is_float and n > 0 else 0.0
 
@@ -396,7 +359,10 @@ class Error(Interpretation):
             return flip(np.maximum.accumulate(full, axis=axis))
         if combine == "add":
             return flip(np.cumsum(full, axis=axis)) + self._prefixes(site, out, x[0], axis, growth)
-        return flip(np.where(np.cumsum(full, axis=axis) == 0, np.abs(wide(out)) * self._growth(out, growth, n), np.inf))
+        lane = flip(Hashed.full_axis(wide(x[0]), x[0].shape, axis))
+        lost = np.logical_and.accumulate(lane != 0, axis=axis) & (np.abs(flip(wide(out))) < self._normal(out))
+        known = (np.cumsum(full, axis=axis) == 0) & ~np.logical_or.accumulate(lost, axis=axis)
+        return flip(np.where(known, np.abs(flip(wide(out))) * self._growth(out, growth, n), np.inf))
 
     def _prefixes(self, site: Site, out: Lanes, x: Lanes, axis: int, growth: Any) -> Array:
         """What adding up prefixes rounds: each prefix once where the scan is sequential, else each in any order."""
@@ -419,10 +385,10 @@ class Error(Interpretation):
             return self.unknown(site, out, x, [np.full((1,) * out.data.ndim, largest)], growth)
         a, b = (np.abs(lane.full(wide(lane))) for lane in x[:2])
         ea, eb = (lane.full(error) for lane, error in zip(x[:2], e[:2], strict=True))
-        narrow = COARSE.get(site.attrs["precision"])
+        narrow = error_dots.COARSE.get(site.attrs["precision"])
         if narrow is not None:
             ea, eb = (error + (narrow[0] * v + narrow[1] * (v > 0)) for error, v in ((ea, a), (eb, b)))
-        split = SPLITS.get(site.attrs["precision"])
+        split = error_dots.SPLITS.get(site.attrs["precision"])
         if split is not None:
             ea, eb = ea + split.beyond(a), eb + split.beyond(b)
         n = a.shape[-1] * (split.products if split is not None else 1)
@@ -432,7 +398,9 @@ class Error(Interpretation):
         total = self._growth(out, growth, n + 1) * size
         if split is not None:
             total = total * split.spread + split.lost * size
-        total = total + n * _underflow(x[0], x[1], out) * (size > 0)  # of products; sums do not underflow
+        total = total + n * error_dots.underflow(x[0].dtype, x[1].dtype, out.dtype) * (
+            size > 0
+        )  # of products; sums do not underflow
         if ea.any() or eb.any():
             total = total + ieee.product(a + ea, eb) if eb.any() else total
             total = total + ieee.product(ea, b) if ea.any() else total

@@ -14,8 +14,8 @@ import numpy as np
 from numba import njit, types
 
 from equivalence.fields import threads
-from equivalence.numerics.error_bounds import Bound
 from equivalence.numerics.formats import format_of
+from equivalence.numerics.intrinsic_table import Bound
 
 Array = np.ndarray
 _F32, _F64 = types.Array(types.float32, 1, "C", readonly=True), types.Array(types.float64, 1, "C", readonly=True)

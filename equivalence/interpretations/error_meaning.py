@@ -19,8 +19,8 @@ from equivalence.interpretations.error import Error, is_mask
 class MeantError(Error):
     """As Error; literals are off by at least their distance to what they stand for."""
 
-    def __init__(self, meaning: Mapping[Constant, Form], usual: bool = True) -> None:
-        super().__init__(usual)
+    def __init__(self, meaning: Mapping[Constant, Form], usual: bool = True, target: str | None = None) -> None:
+        super().__init__(usual, target)
         self.distances: dict[str, list[tuple[float, float]]] = {}
         for (dtype, value), form in meaning.items():
             low, high = form_ends(form)

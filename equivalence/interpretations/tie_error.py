@@ -54,7 +54,7 @@ class TieError(MeantError):
     """``shared``: words of comparisons that both sides make; ``seen`` gathers those that tie, and are not certain."""
 
     def __init__(self, error: Error, ties: Ties, shared: Array = NO_KEYS) -> None:
-        super().__init__({}, usual=False)
+        super().__init__({}, usual=False, target=error.target)
         self.distances = getattr(error, "distances", {})
         self.ties, self.shared = ties, shared
         self.seen: list[Array] = []

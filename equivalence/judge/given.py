@@ -38,7 +38,7 @@ class Given:
     """
 
     def __init__(self, pair: Pair, options: Any) -> None:
-        self.pair, self.seed = pair, options.seed
+        self.pair, self.seed, self.target = pair, options.seed, options.target
         started = time.monotonic()
         limits = Limits(masked_load_is_zero=masked_loads_are_zero(options), deadline=started + 2 * options.timeout)
         self.runner = Runner(limits=limits)
@@ -68,7 +68,7 @@ class Given:
         if structure.mismatch(lead) is not None:
             return False
         try:
-            done = deep(self.runner, lead, self.seed + len(self.leads) + 1, bounds(lead, usual=False))
+            done = deep(self.runner, lead, self.seed + len(self.leads) + 1, bounds(lead, False, self.target))
         except (Unsupported, OutOfTime):  # said where its turn comes
             return False
         self.leads.append((lead, done))
@@ -82,7 +82,7 @@ class Given:
         started = time.monotonic()
         if structure.mismatch(self.pair) is None:
             try:
-                error = bounds(self.pair, usual=True)
+                error = bounds(self.pair, True, self.target)
                 self._run, self._hashes = deep(self.runner, self.pair, self.seed, error, self.lost)
             except Exception as failure:  # raised where the run is asked for
                 self._failure = failure
@@ -113,12 +113,12 @@ def deep(runner: Runner, pair: Pair, seed: int, error: Error, lost: frozenset[st
     return runner.run(pair, [*hashes, Depends(marks=False), error], pair.inputs), hashes
 
 
-def bounds(pair: Pair, usual: bool) -> Error:
+def bounds(pair: Pair, usual: bool, target: str | None = None) -> Error:
     """Bounds that count from the real function both sides are meant to compute: constants as identified.
 
     ``usual``: with the expected error as well, which only findings about the given inputs use.
     """
-    return MeantError(enclosure.prepare(pair.a, pair.b).meaning, usual)
+    return MeantError(enclosure.prepare(pair.a, pair.b).meaning, usual, target)
 
 
 def masked_loads_are_zero(options: Any) -> bool:

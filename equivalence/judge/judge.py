@@ -126,7 +126,7 @@ class Judge:
         """Bounds of a pair, made once."""
         known = self.errors.get(id(pair))
         if known is None:
-            known = self.errors[id(pair)] = bounds(pair, usual=False)
+            known = self.errors[id(pair)] = bounds(pair, False, self.options.target)
         return known
 
     @contextmanager

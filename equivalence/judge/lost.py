@@ -50,7 +50,7 @@ def look(judge: Judge, done: PairRun, label: str, seen: list[Comparison]) -> Non
     wanted = [position for position, (whole, each) in enumerate(apart) if whole is not None or each is not None]
     if not wanted or judge.late():
         return
-    error = bounds(done.pair, usual=True)
+    error = bounds(done.pair, True, judge.options.target)
     try:
         run = judge.runner.run(done.pair, [Depends(marks=False), error], done.inputs)
     except (Unsupported, OutOfTime):

@@ -65,7 +65,8 @@ def run(judge: Judge) -> None:
         return
     enclosure = prepare(pair.a, pair.b)
     try:
-        given = judge.runner.run(pair, [enclosure, Depends(marks=False), MeantError(enclosure.meaning)], pair.inputs)
+        error = MeantError(enclosure.meaning, target=judge.options.target)
+        given = judge.runner.run(pair, [enclosure, Depends(marks=False), error], pair.inputs)
     except IrverifyError as error:
         judge.checks.append(Check(CHECK, None, f"not run: {error}"))
         return

@@ -89,3 +89,9 @@ def test_a_product_that_may_leave_the_range_in_some_order_has_no_bound() -> None
 
 def test_a_plane_that_knows_no_order_is_left_alone() -> None:
     assert Error.sums_in_any_order and not Subject.of(COUNTED).enclosure.sums_in_any_order
+
+
+def test_a_running_product_that_underflows_has_no_bound_from_there_on() -> None:
+    x = np.tile(np.array([0.5, 1e-30, 1e-30, 1e30, 2.0], np.float32), (3, 1))
+    references = Subject.of(scan("sequential", 5, combine="mul")).references({"x": x})
+    assert references is not None and references[0].judged.all(0).tolist() == [True, True, False, False, False]

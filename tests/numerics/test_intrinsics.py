@@ -8,9 +8,11 @@ import mpmath
 import numpy as np
 import pytest
 
+from equivalence.numerics import intrinsic_table as figures
 from equivalence.numerics import intrinsics
-from equivalence.numerics.error_bounds import Bound, declared_bound, declared_ulp, error_at
+from equivalence.numerics.error_bounds import declared_bound, declared_ulp, error_at
 from equivalence.numerics.formats import format_of, same_bits, ulp
+from equivalence.numerics.intrinsic_table import Bound
 
 REAL = {
     "exp": mpmath.exp, "exp2": lambda x: mpmath.mpf(2) ** x, "exp10": lambda x: mpmath.mpf(10) ** x,
@@ -133,3 +135,35 @@ def test_torch_keeps_its_bound(fn: str) -> None:
     error = np.abs(got - real)
     assert (error <= error_at(declared_bound(fn, "f32", "torch"), x, real, "f32")).all()
     assert (error > 0.3 * ulp(real, "f32")).any()  # the comparison is not empty: a bound of 0.3 ulp would fail
+
+
+def test_a_target_says_whose_functions_are_meant() -> None:
+    """torch on a device calls CUDA's expf, 2 ulp; on a CPU SLEEF's, 1.0; nobody states Trainium's."""
+    assert declared_bound("exp", "f32", "torch").ulp == declared_bound("exp", "f32", "torch", "sm_90").ulp == 2.5
+    assert declared_bound("exp", "f32", "torch", "cpu").ulp == 1.0
+    assert declared_bound("exp", "f32", "xla", "tpu_v5e").status == "assumed"
+    assert declared_bound("exp", "f32", "xla", "cpu").status == "measured"
+    assert not declared_bound("exp", "f32", "nki", "trn2").declared
+    for target in ("sm_75", "sm_80", "sm_89", "sm_90a", "sm_100", "sm_120"):
+        assert declared_bound("div", "f32", "triton", target).ulp == 2.0
+
+
+def test_every_figure_has_a_source() -> None:
+    tables = (figures.APPROX, figures.FAST, figures.TRITON, figures.XLA, figures.TORCH, figures.HALVES)
+    for bound in (bound for rows in tables for bound in rows.values()):
+        assert bound.source and bound.status in ("documented", "measured", "derived")
+
+
+def test_a_bound_in_pieces_and_one_that_flushes() -> None:
+    wave = error_at(declared_bound("sin", "f32", "ptx"), np.array([1.0, 10.0, 1000.0]), np.zeros(3), "f32")
+    assert wave[0] < 2.0**-20 < wave[1] < 2.0**-14 and math.isinf(wave[2])
+    quotient = error_at(declared_bound("div", "f32", "cuda-fast"), np.array([1.0, 2.0**127]), np.ones(2), "f32")
+    assert quotient[0] == 2.0**-22 and math.isinf(quotient[1])
+    root = error_at(declared_bound("sqrt", "f32", "triton"), np.array([1e-40, 1.0]), np.array([1e-20, 1.0]), "f32")
+    assert root[0] >= 1e-20 and root[1] == 2.0**-22
+    assert math.isinf(error_at(declared_bound("rsqrt", "f32", "triton"), np.array([1e-40]), np.array([1e20]), "f32")[0])
+
+
+def test_half_instructions_have_figures_of_their_own() -> None:
+    assert declared_bound("tanh", "f16", "ptx").absolute == 2.0**-10.987
+    assert declared_bound("exp2", "bf16", "ptx").ulp == 2.0
