@@ -267,3 +267,14 @@ def barrier(m: Machine, frame: Frame, op: Op, _: list[Lanes]) -> Sequence[Lanes]
     if frame.instance is not None:
         m.memory.fences.barrier(frame.instance, frame.active)
     return []
+
+
+@handles("promise")
+def promise(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]:
+    """A finding where the condition is false in an instance that runs; floats are others on other inputs, no matter."""
+    held = x[0].data.reshape(len(x[0].data), -1).all(axis=1)
+    broken = ~held if frame.active is None else ~held & frame.active
+    if x[0].taint != FLOAT_DATA and broken.any():
+        code, said = ("false-promise", "is not so") if op.attrs["kind"] == "promise" else ("assert-fails", "fails")
+        m.event(code, f"{op.attrs['what']} {said} here", op.span)
+    return []

@@ -348,14 +348,14 @@ class Judge:
                     self.find(Finding("undefined-read", said))
 
     def notice(self, run: PairRun, given: bool) -> None:
-        """Events of the evaluator as findings; a read outside a buffer that one side makes at ``given`` shapes is its
-        error, even where what it reads moves no output."""
-        outside = [{event.code for event in outcome.events} & {scope.OUTSIDE} for outcome in (run.a, run.b)]
+        """Events of the evaluator as findings; a read outside a buffer that one side makes at ``given`` shapes, or a
+        promise that it breaks, is its error, even where that moves no output."""
+        codes = [{event.code for event in outcome.events} & scope.FAULTS for outcome in (run.a, run.b)]
         for side, outcome in (("A", run.a), ("B", run.b)):
             for event in outcome.events:
                 if event.code == RANDOM:
                     continue
-                alone = given and event.code == scope.OUTSIDE and outside[0] != outside[1]
+                alone = given and event.code in codes[0] ^ codes[1]
                 severity = "error" if alone else event.severity
                 finding = Finding(event.code, f"{side}: {event.what}", event.span, severity)
                 self.find(finding)

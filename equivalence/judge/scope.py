@@ -25,7 +25,8 @@ from lowering.ir.program import Program
 if TYPE_CHECKING:
     from equivalence.divergence.runs import Wanted
 
-OUTSIDE = "out-of-bounds"
+#: What an evaluator sees of a program that breaks its own rules: a device may do anything then, or stops.
+FAULTS = frozenset({"out-of-bounds", "false-promise", "assert-fails"})
 #: What is looked for where a verdict is weaker than bitwise: the words or values that part.
 WANTED: dict[Level, Wanted] = {Level.REASSOCIATED: "exact", Level.REAL: "reassociated", Level.DIFFERENT: "ieee"}
 TRACED = 1 << 18  # input elements up to which the first failure is traced rather than a smaller one
@@ -57,14 +58,14 @@ def assumptions(pairs: Sequence[Pair], level: Level) -> list[str]:
 
 
 def failing(run: PairRun, runner: Runner) -> dict[str, str]:
-    """The sides that fail at these shapes ('A', 'B'), in words: one leaves its buffers, or an output depends on
-    undefined lanes.
+    """The sides that fail at these shapes ('A', 'B'), in words: one leaves its buffers, breaks a promise, or has an
+    output that depends on undefined lanes.
 
     A side that fails at other shapes than the given ones is specialised: these do not count (SEMANTICS §9).
     """
     found: dict[str, str] = {}
     for side, outcome in (("A", run.a), ("B", run.b)):
-        outside = next((event for event in outcome.events if event.code == OUTSIDE), None)
+        outside = next((event for event in outcome.events if event.code in FAULTS), None)
         if outside is not None:
             found[side] = f"{side} fails: {outside.what} at {outside.span}"
     poisoned = any(plane(x, "poison").any() for _, a, b in run.outputs() for x in (a, b))

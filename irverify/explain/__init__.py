@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import difflib
 
-from irverify.explain import errors, findings, launches, verdicts
+from irverify.explain import errors, findings, launches, promises, verdicts
 from irverify.explain.entry import Entry
 from lowering.errors import UsageError
 
-SECTIONS = {"Verdicts": verdicts.ENTRIES, "Findings": findings.ENTRIES + launches.ENTRIES, "Errors": errors.ENTRIES}
+_FINDINGS = (*findings.ENTRIES, *launches.ENTRIES, *promises.ENTRIES)
+SECTIONS = {"Verdicts": verdicts.ENTRIES, "Findings": _FINDINGS, "Errors": errors.ENTRIES}
 REGISTRY: dict[str, Entry] = {entry.code: entry for entries in SECTIONS.values() for entry in entries}
 
 

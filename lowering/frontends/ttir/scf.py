@@ -13,7 +13,7 @@ from lowering.frontends.ttir.state import Lowering
 from lowering.ir.program import Block, Value
 from lowering.ir.types import TensorType
 
-_EFFECTS = frozenset({"store", "load", "atomic_rmw", "atomic_cas", "barrier", "for", "while"})
+_EFFECTS = frozenset({"store", "load", "atomic_rmw", "atomic_cas", "barrier", "for", "while", "promise"})
 
 
 @lowers("scf.for")

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from jaxlib.mlir import ir
 
 from lowering.errors import UNKNOWN_SPAN, Span, Unsupported
+from lowering.frontends.ttir import promises
 from lowering.frontends.ttir.locations import span_of
 from lowering.frontends.ttir.registry import HANDLERS
 from lowering.frontends.ttir.types import flat_types, tensor_type
@@ -18,8 +19,8 @@ from lowering.ir.builder import Builder
 from lowering.ir.program import Block, Value
 from lowering.ir.types import DType, TensorType
 
-#: Ops whose only result is an effect that no numeric meaning depends on, or a promise to the compiler.
-IGNORED = frozenset({"tt.assert", "tt.print", "llvm.intr.assume"})
+#: Ops whose only result is an effect that no numeric meaning depends on.
+IGNORED = frozenset({"tt.print"})
 #: Attributes of ops that carry a promise of the source to the compiler.
 PROMISES = {"tt.divisibility": "multiple_of", "tt.contiguity": "max_contiguous", "tt.constancy": "max_constancy"}
 _NUMBERS = re.compile(r"\d+")
@@ -109,8 +110,9 @@ class Lowering:
             if handler is None:
                 raise self.unsupported(f"op {op.name}")
             result = handler(self, op)
-        values = [] if result is None else [result] if isinstance(result, Value) else list(result)
-        self.bind_all(op.results, values)
+            values = [] if result is None else [result] if isinstance(result, Value) else list(result)
+            self.bind_all(op.results, values)
+            promises.check_multiple(self, op)
 
     def region(
         self,
@@ -135,11 +137,11 @@ class Lowering:
         return self.flat(end.operands)
 
     def _note_promises(self, op: ir.Operation) -> None:
-        """Triton compiles for what tl.multiple_of and its like say; nobody checks it."""
+        """Triton compiles for what tl.multiple_of and its like say; of tensors nobody checks it (promises.py)."""
         given = {word: str(op.attributes[name]) for name, word in PROMISES.items() if name in op.attributes}
+        if promises.is_whole(op):
+            given.pop("multiple_of", None)
         made = [f"{word}({', '.join(_NUMBERS.findall(text.split(':')[0]))})" for word, text in given.items()]
-        if op.name == "llvm.intr.assume":
-            made.append("tl.assume")
         if made:
             self.note(f"the compiler is promised {', '.join(made)}: not checked")
 

@@ -56,6 +56,11 @@ def _atomic_cas(types: Sequence[TensorType], _attrs: Attrs, _regions: Sequence[B
     return [types[1]]
 
 
+def _promise(types: Sequence[TensorType], _attrs: Attrs, _regions: Sequence[Block]) -> list[TensorType]:
+    require(len(types) == 1 and types[0].dtype is BOOL, "promise takes one condition")
+    return []
+
+
 def _barrier(_types: Sequence[TensorType], _attrs: Attrs, _regions: Sequence[Block]) -> list[TensorType]:
     return []
 
@@ -96,3 +101,10 @@ register(
 )
 register("atomic_cas", _atomic_cas, "(address, compare, value): stores value where memory equals compare; returns old.")
 register("barrier", _barrier, "All threads of a program instance have finished what comes before.")
+register(
+    "promise",
+    _promise,
+    "What the source says always holds, to its compiler (`kind` promise) or to itself (`kind` assert); `what` is for "
+    "messages. An active lane where the condition is false is a finding.",
+    attrs={"what": REQUIRED, "kind": "promise"},
+)

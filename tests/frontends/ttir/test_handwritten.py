@@ -158,14 +158,23 @@ def test_branches_that_meet_pass_their_arguments() -> None:
     assert [region.ops[-1].operands for region in branch.regions] == [[function.params[1]], [function.params[2]]]
 
 
-def test_promises_to_the_compiler_are_noted() -> None:
-    """tl.multiple_of, max_contiguous and max_constancy leave attributes, tl.assume an op."""
+def test_promises_about_tensors_are_noted() -> None:
+    """tl.multiple_of, max_contiguous and max_constancy leave attributes."""
     promised = "{tt.divisibility = dense<16> : tensor<1xi32>, tt.constancy = dense<[4, 1]> : tensor<2xi32>}"
-    [note] = kernel(f"%0 = arith.muli %n, %n {promised} : i32", "%n: i32").attrs["notes"]
+    body = "%n = tt.make_range {end = 16 : i32, start = 0 : i32} : tensor<16xi32>\n"
+    [note] = kernel(f"{body}%0 = arith.muli %n, %n {promised} : tensor<16xi32>").attrs["notes"]
     assert "multiple_of(16), max_constancy(4, 1): not checked" in note
-    [note] = kernel("llvm.intr.assume %c : i1", "%c: i1").attrs["notes"]
-    assert "tl.assume" in note
     assert "notes" not in kernel("%0 = arith.muli %n, %n : i32", "%n: i32 {tt.divisibility = 16 : i32}").attrs
+
+
+def test_promises_about_whole_numbers_are_operations() -> None:
+    *_, promise = ops("%0 = arith.muli %n, %n {tt.divisibility = dense<16> : tensor<1xi32>} : i32", "%n: i32")
+    assert (promise.name, promise.attrs["what"]) == ("promise", "tl.multiple_of(16)")
+    [assumed] = ops("llvm.intr.assume %c : i1", "%c: i1")
+    assert (assumed.name, assumed.attrs["kind"]) == ("promise", "promise")
+    [asserted] = ops('tt.assert %c, "in range" : i1', "%c: i1")
+    assert asserted.attrs["kind"] == "assert" and "in range" in asserted.attrs["what"]
+    assert [op.name for op in ops("%0 = arith.muli %n, %n : i32", "%n: i32")] == ["mul"]
 
 
 TO_INTEGERS = {
