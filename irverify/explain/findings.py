@@ -9,13 +9,14 @@ ENTRIES = (
         "order-sensitive",
         "the result depends on the order of accumulation by more than the tolerance",
         """The two are equal up to order, but for one of them some order is far from the true sum: its error bound
-        exceeds the tolerance of the output's type. The exit code is 1.""",
+        exceeds the tolerance of the output's type. The exit code is 1. Where the message names a line, the terms added
+        there are that many times as large as their sum: they cancel, in whatever order they are added.""",
         """Equal up to order is not equal enough when the accumulator is short: 4096 equal terms in bf16 give 1024 in
         sequence and 3280 as a tree; the true sum is 3284.""",
         """
         acc = tl.zeros((BLOCK,), dtype=tl.bfloat16)     # then thousands of additions
         """,
-        """Accumulate in f32. If the order is meant, give --tolerance RTOL,ATOL.""",
+        """Accumulate in f32; subtract the mean before squaring. If the order is meant, give --tolerance RTOL,ATOL.""",
     ),
     Entry(
         "precision-lost",
