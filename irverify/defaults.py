@@ -11,17 +11,23 @@ from collections.abc import Iterator
 Defaults = dict[str, tuple[int, float]]  # by name: how many positional arguments leave it at its default, and the value
 
 
-def shared_defaults(a: tuple[ast.Module, str], b: tuple[ast.Module, str]) -> Defaults:
-    """What both have under one name with one value."""
-    mine, theirs = (dict(_floats(*side)) for side in (a, b))
+def shared_defaults(a: tuple[ast.Module, str], b: tuple[ast.Module, str], method: str = "forward") -> Defaults:
+    """What both have under one name with one value; of a class in ``method``."""
+    mine, theirs = (dict(_floats(*side, method)) for side in (a, b))
     both = [name for name in mine if name in theirs and mine[name][1] == theirs[name][1]]
     return {name: (min(mine[name][0], theirs[name][0]), mine[name][1]) for name in both}
 
 
-def _floats(tree: ast.Module, entry: str) -> Iterator[tuple[str, tuple[int, float]]]:
+def shared_by_constructors(a: tuple[ast.Module, str], b: tuple[ast.Module, str]) -> Defaults:
+    """The same of the classes' constructors."""
+    both = all(isinstance(definition(*side), ast.ClassDef) for side in (a, b))
+    return shared_defaults(a, b, "__init__") if both else {}
+
+
+def _floats(tree: ast.Module, entry: str, method: str) -> Iterator[tuple[str, tuple[int, float]]]:
     node, skipped = definition(tree, entry), 0
     if isinstance(node, ast.ClassDef):
-        node, skipped = next((n for n in node.body if isinstance(n, ast.FunctionDef) and n.name == "forward"), None), 1
+        node, skipped = next((n for n in node.body if isinstance(n, ast.FunctionDef) and n.name == method), None), 1
     if not isinstance(node, ast.FunctionDef):
         return
     positional = [*node.args.posonlyargs, *node.args.args]

@@ -34,6 +34,7 @@ class Job:
     layouts: bool = False  # whether the arguments are also tried as views
     formulas: bool = True  # as in CaptureOptions
     defaults: dict[str, tuple[int, float]] = field(default_factory=dict)  # float defaults that both sides have
+    built: dict[str, tuple[int, float]] = field(default_factory=dict)  # the same of the models' constructors
 
     @property
     def is_leader(self) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 
 from irverify import shapes
 from irverify._capture import ADAPTERS
-from irverify.defaults import shared_defaults
+from irverify.defaults import shared_by_constructors, shared_defaults
 from irverify.inputs import generate, parse_arguments
 from irverify.job import Job
 from irverify.options import CompareOptions
@@ -126,4 +126,5 @@ def _shared(
         # Two torch hosts compute their tables alike, be it in the call or before it; jax has no tables, only formulas.
         "formulas": any(side.framework == "jax" for side in sides),
         "defaults": shared_defaults(*((source.tree, side.entry) for source, side in zip(sources, sides))),
+        "built": shared_by_constructors(*((source.tree, side.entry) for source, side in zip(sources, sides))),
     }

@@ -13,6 +13,7 @@ from irverify.defaults import Defaults
 
 LABEL = "other numbers"
 LEAST = 1e-3  # below this a number is an epsilon or a rate, whose change shows only where it is made larger
+FOR_ZERO = 0.25  # a threshold, a rate, a smoothing; where it makes A draw random numbers, it does not count
 LARGER = -6  # what such a number becomes: its digits times a power of two, in [2^-7, 2^-6)
 #: By turn, so that numbers that were equal are not: they keep the sign and what lies within (0, 1), and are exact where
 #: the number has few digits.
@@ -20,14 +21,23 @@ FACTORS = (0.75, 0.625, 0.875, 0.6875, 0.9375)
 SHOWN = 4
 
 
-def other_numbers(variant: dict[str, Any], defaults: Defaults | None = None) -> dict[str, Any] | None:
+def other_numbers(
+    variant: dict[str, Any], defaults: Defaults | None = None, built: Defaults | None = None, zeros: bool = False
+) -> dict[str, Any] | None:
     """The same arrays beside other numbers, also those that a model is built with; None where there are none.
 
-    ``defaults``: floats that both sides take where nothing is given; they are given then.
+    ``defaults``: floats that both sides take where nothing is given; they are given then.  ``built``: the same of the
+    constructors.  ``zeros``: numbers that are 0 are others, and only these.
     """
     changed: list[tuple[float, float]] = []
     arguments = [*variant["arguments"], *_unset(variant["arguments"], defaults or {})]
-    made = {**variant, "arguments": _changed(arguments, changed), "init": _changed(variant["init"], changed)}
+    named = dict(_unset([(None, value) for value in variant["init"] or ()], built or {}))
+    made = {
+        **variant,
+        "arguments": _changed(arguments, changed, zeros),
+        "init": _changed(variant["init"], changed, zeros),
+        "named": _changed(named, changed, zeros),
+    }
     if not changed:
         return None
     words = [f"{new:.6g} for {old:.6g}" for old, new in changed]
@@ -42,15 +52,16 @@ def _unset(arguments: list[Any], defaults: Defaults) -> list[tuple[str, float]]:
     return [(n, value) for n, (place, value) in defaults.items() if n not in names and place >= positional]
 
 
-def _changed(value: Any, changed: list[tuple[float, float]]) -> Any:
-    """``value`` with its ordinary floats replaced; each goes into ``changed``."""
-    if type(value) is float and math.isfinite(value) and value:
-        ordinary = value if abs(value) >= LEAST else math.ldexp(math.frexp(value)[0], LARGER)
+def _changed(value: Any, changed: list[tuple[float, float]], zeros: bool) -> Any:
+    """``value`` with its ordinary floats replaced, or its zeros; each goes into ``changed``."""
+    if type(value) is float and math.isfinite(value) and (value == 0) is zeros:
+        ordinary = FOR_ZERO if zeros else value
+        ordinary = ordinary if abs(ordinary) >= LEAST else math.ldexp(math.frexp(value)[0], LARGER)
         other = ordinary * FACTORS[len(changed) % len(FACTORS)]
         changed.append((value, other))
         return other
     if isinstance(value, dict):
-        return {key: _changed(item, changed) for key, item in value.items()}
+        return {key: _changed(item, changed, zeros) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return type(value)(_changed(item, changed) for item in value)
+        return type(value)(_changed(item, changed, zeros) for item in value)
     return value

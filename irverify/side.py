@@ -28,6 +28,7 @@ from lowering.errors import InternalError, UsageError
 
 GIVEN = "given"
 SMALL, MOST = 1 << 16, 1 << 17  # input elements: below, the given shape is the one tried as views; above, none is
+DRAWN = "random values are drawn"  # how a note of the capture begins
 NO_LAYOUTS = "no-layouts"  # published, with the reason, where views are not tried
 MOST_SPLIT = 5  # sets of shapes in which equal sizes are made different
 ASKS = "multiprocessors"  # published where a side's host asks how many there are
@@ -197,16 +198,20 @@ class SideRun:
         self._publish(f"v{index}", label, captured)
 
     def _try_numbers(self, index: int, recipe: leading.Recipe) -> int:
-        """One more run with other floats among the arguments (scalars.py)."""
+        """One more run with other floats among the arguments (scalars.py), and one with others for those that are 0."""
         late = time.monotonic() - self.started > self.job.variant_seconds
         waits = self.job.weights_from not in (None, self.job.side)  # A's weights, before A knows of the variant
         if self.job.max_shapes < 2 or late or waits:
             return 0
         given = self._variant(scalars.LABEL, recipe, self.sizes[self._cheap()])
-        variant = scalars.other_numbers(given, self.job.defaults)
-        return self._try(index, variant["label"], lambda: variant) if variant is not None else 0
+        count, built = 0, self.job.built if given["init"] is not None or not self.job.init_from else {}
+        for zeros in (False, True):
+            variant = scalars.other_numbers(given, self.job.defaults, built, zeros)
+            if variant is not None:
+                count += self._try(index + count, variant["label"], partial(dict, variant), draws=not zeros)
+        return count
 
-    def _try(self, index: int, label: str, make: Callable[[], dict[str, Any]]) -> int:
+    def _try(self, index: int, label: str, make: Callable[[], dict[str, Any]], draws: bool = True) -> int:
         """1 when the shape counts.  It is announced only then, so the other side never sees a shape that does not."""
         started = time.monotonic()
         try:
@@ -229,6 +234,8 @@ class SideRun:
 
     def _follow(self) -> None:
         if self.job.init_from == self.job.side:
+            if not draws and any(note.startswith(DRAWN) for note in captured.notes):
+                return 0
             self.exchange.publish("init", self._own_init())
         self.exchange.publish(f"{self.job.side}.waits", True)
         index = 0
@@ -336,7 +343,7 @@ class SideRun:
 
     def _captured(self, variant: dict[str, Any], index: int, gradients: str) -> Captured:
         leading.set_sizes(self.module, variant["sizes"])
-        function, notes = self._function(variant["init"], index)
+        function, notes = self._function(variant["init"], index, variant.get("named", {}))
         bound = loading.bind(function, variant["arguments"], f"{Path(self.job.path).name}:{self.job.entry}")
         captured = (
             self.adapter.capture_gradients(function, bound, gradients)
@@ -356,14 +363,15 @@ class SideRun:
         elif short - self.short:
             raise UsageError(f"{min(short - self.short)}: the shape is no multiple of the block")
 
-    def _function(self, init: Any, index: int) -> tuple[Any, list[str]]:
+    def _function(self, init: Any, index: int, named: dict[str, float]) -> tuple[Any, list[str]]:
         """The entry itself, or the model built from it with the weights that both sides share."""
         if not self.adapter.is_model(self.entry):
             return self.adapter.callable_of(self.entry), []
         values = self._init_values(init)
-        model = self.adapter.call_under_seed(self.entry, *values)
+        entry = partial(self.entry, **named)
+        model = self.adapter.call_under_seed(entry, *values)
         if self.job.weights_from == self.job.side:
-            again = partial(self.adapter.call_under_seed, self.entry, *values, seed=self.job.seed + 1)
+            again = partial(self.adapter.call_under_seed, entry, *values, seed=self.job.seed + 1)
             self.exchange.publish(f"weights.v{index}", self.adapter.weights_of(model, again))
         elif self.job.weights_from:
             self.exchange.wait(f"weights.v{index}")

@@ -116,3 +116,37 @@ def test_numbers_that_were_equal_are_not(write: Write) -> None:
     text = "import torch\ndef f(x, y, alpha=0.1, beta=0.1):\n    return {}\n"
     a, b = write("a.py", text.format("x * alpha + y * beta")), write("b.py", text.format("x * beta + y * alpha"))
     assert compare(a, b, inputs=["f32[40]", "f32[40]"], shapes="given").verdict.level is Level.DIFFERENT
+
+
+def test_zeros_are_others_in_a_set_of_their_own() -> None:
+    made = scalars.other_numbers(variant(0.5, 0.0, init=[0.0]), {"slope": (2, 0.0)}, {"eps": (0, 0.0)}, zeros=True)
+    assert made is not None
+    assert [value for _, value in made["arguments"]] == [0.5, 0.1875, 0.15625]
+    assert made["init"] == [0.21875] and made["named"] == {}
+    assert scalars.other_numbers(variant(0.5), zeros=True) is None
+
+
+BUILT = """
+import torch
+class {name}(torch.nn.Module):
+    def __init__(self, gain, eps=1e-5, least=0.0, p=0.0):
+        super().__init__()
+        self.gain, self.eps, self.least, self.p = gain, eps, least, p
+    def forward(self, x):
+        return {call}
+def get_inputs():
+    return [torch.randn(4, 6)]
+def get_init_inputs():
+    return [2]
+"""
+
+
+@pytest.mark.parametrize(("a", "b", "level"), [
+    ("x / (x.abs() + self.eps) * self.gain", "x / (x.abs() + 1e-5) * self.gain", Level.DIFFERENT),
+    ("x.clamp(min=self.least) * self.gain", "x.clamp(min=0.0) * self.gain", Level.DIFFERENT),
+    ("x.clamp(min=self.least) * self.gain", "x.clamp(min=self.least) * self.gain", Level.BITWISE),
+    ("torch.dropout(x, self.p, True) * self.gain", "x * self.gain", Level.BITWISE),  # random numbers do not count
+])  # fmt: skip
+def test_defaults_of_constructors(write: Write, a: str, b: str, level: Level) -> None:
+    sides = write("a.py", BUILT.format(name="Model", call=a)), write("b.py", BUILT.format(name="ModelNew", call=b))
+    assert compare(*sides, shapes="given").verdict.level is level
