@@ -142,6 +142,11 @@ class Adapter(Protocol):
         """
         ...
 
+    def shapes_of(self, make: Callable[[], Any]) -> list[tuple[int, ...]]:
+        """The shapes of all arrays in what ``make`` gives (of a model: its weights), without their data; [] where that
+        cannot be told."""
+        ...
+
     def is_model(self, entry: Any) -> bool:
         """Whether the entry is a class to be built with get_init_inputs()."""
         ...

@@ -100,6 +100,17 @@ class TorchAdapter:
         self.torch.manual_seed(seed)
         return function(*self._real(args))
 
+    def shapes_of(self, make: Callable[[], Any]) -> list[tuple[int, ...]]:
+        try:  # the session's own mode would make data for what is on a device
+            with self.torch.device("meta"), self.torch._C._DisableTorchDispatch():
+                made = make()
+        except Exception:  # the user's code needs data, or names a device; it is run for good where that shows
+            return []
+        if isinstance(made, self.torch.nn.Module):
+            return [tuple(t.shape) for t in (*made.parameters(), *made.buffers())]
+        leaves = self.torch.utils._pytree.tree_leaves(made)
+        return [tuple(leaf.shape) for leaf in leaves if isinstance(leaf, self.torch.Tensor)]
+
     # -- models --------------------------------------------------------------------------------------------------
 
     def is_model(self, entry: Any) -> bool:

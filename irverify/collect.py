@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equivalence.verdicts import Level, ShapeResult
+from irverify import oversize
 from irverify.exchange import Exchange
 from irverify.failures import error_of
 from irverify.pairing import pair_programs
@@ -69,7 +70,7 @@ def collect(exchange: Exchange, files: tuple[str, str], frameworks: tuple[str, s
     functional = _functional(frameworks)
     variants: list[Variant] = []
     numbers: list[int] = []
-    skipped = list(_outside_a(exchange))
+    skipped = [*_not_run(exchange), *_outside_a(exchange)]
     notes: dict[str, None] = {}
     kernels: tuple[list[str], list[str]] = ([], [])
     for index, record_a, record_b in _records(exchange):
@@ -94,6 +95,12 @@ def _records(exchange: Exchange) -> Iterator[tuple[int, dict[str, Any], dict[str
     while exchange.has(f"a.v{index}") and exchange.has(f"b.v{index}"):
         yield index, exchange.read(f"a.v{index}"), exchange.read(f"b.v{index}")
         index += 1
+
+
+def _not_run(exchange: Exchange) -> Iterator[ShapeResult]:
+    """The given set, where it is too large and smaller sizes stand in its place."""
+    if exchange.has(oversize.PUBLISHED):
+        yield ShapeResult({}, Level.UNDECIDED, exchange.read(oversize.PUBLISHED)["message"])
 
 
 def _outside_a(exchange: Exchange) -> Iterator[ShapeResult]:

@@ -48,7 +48,7 @@ def from_specs(job: Job, arguments: Sequence[Argument]) -> Recipe:
     plan = shapes.plan(classes, job.shapes, (), job.blocks, shapes.batch_classes(dims))
     return Recipe(
         plan,
-        lambda sizes: _generated(_resized_specs(arguments, classes, sizes), {}, job.seed),
+        lambda sizes: _generated(resized_specs(arguments, classes, sizes), {}, job.seed),
         square=_small_shapes(arguments, classes, plan),
         make_shaped=lambda new: _generated(_reshaped_specs(arguments, new), {}, job.seed),
     )
@@ -84,7 +84,7 @@ def _generated(arguments: Sequence[Argument], sizes: shapes.Sizes, seed: int) ->
     return [(a.name, generate(a.spec, sizes, (seed, position))) for position, a in enumerate(arguments)]
 
 
-def _resized_specs(arguments: Sequence[Argument], classes: shapes.Sizes, sizes: shapes.Sizes) -> list[Argument]:
+def resized_specs(arguments: Sequence[Argument], classes: shapes.Sizes, sizes: shapes.Sizes) -> list[Argument]:
     return [
         replace(a, spec=_resized_spec(a.spec, classes, sizes)) if isinstance(a.spec, ArraySpec) else a
         for a in arguments
@@ -112,13 +112,13 @@ def from_values(job: Job, arguments: Arguments) -> Recipe:
     small = _one_block(plan)
     return Recipe(
         plan,
-        lambda sizes: arguments if sizes == plan.given else _redrawn(arguments, classes, sizes, job.seed),
+        lambda sizes: arguments if sizes == plan.given else redrawn(arguments, classes, sizes, job.seed),
         square=() if small is None else tuple(shapes.resize(x.data.shape, classes, small) for x in arrays),
         make_shaped=lambda new: _reshaped(arguments, new, job.seed),
     )
 
 
-def _redrawn(arguments: Arguments, classes: shapes.Sizes, sizes: shapes.Sizes, seed: int) -> Arguments:
+def redrawn(arguments: Arguments, classes: shapes.Sizes, sizes: shapes.Sizes, seed: int) -> Arguments:
     rng = np.random.default_rng(seed)
 
     def change(value: Any) -> Any:
@@ -159,7 +159,7 @@ def from_module(job: Job, module: ModuleType, call: Callable[..., Any], data_of:
 
     def make(sizes: shapes.Sizes) -> Arguments:
         set_sizes(module, sizes)
-        return _as_arguments(data_of(call(module.get_inputs), "get_inputs()"))
+        return made(module, call, data_of)
 
     if job.sizes:
         plan = shapes.plan(job.sizes, job.shapes, tuple(job.sizes), job.blocks)
@@ -167,11 +167,20 @@ def from_module(job: Job, module: ModuleType, call: Callable[..., Any], data_of:
     return from_values(job, make({}))
 
 
+def made(module: ModuleType, call: Callable[..., Any], data_of: Callable[[Any, str], Any]) -> Arguments:
+    """What get_inputs gives, as data."""
+    return _as_arguments(data_of(call(module.get_inputs), "get_inputs()"))
+
+
 def set_sizes(module: ModuleType, sizes: shapes.Sizes) -> None:
-    """Sets module-level ints of these names; a name that the module does not have as an int is left alone."""
+    """Sets module-level ints of these names, and items of tuples ('shape[0]'); one that the module has not is left."""
     for name, size in sizes.items():
-        if type(getattr(module, name, None)) is int:
-            setattr(module, name, size)
+        whole, _, index = name.rstrip("]").partition("[")
+        value = getattr(module, whole, None)
+        if not index and type(value) is int:
+            setattr(module, whole, size)
+        elif index and type(value) is tuple and int(index) < len(value):
+            setattr(module, whole, (*value[: int(index)], size, *value[int(index) + 1 :]))
 
 
 def _as_arguments(value: Any) -> Arguments:

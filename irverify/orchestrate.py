@@ -24,6 +24,7 @@ from irverify import (
     cotangents,
     faults,
     interleaved,
+    oversize,
     repeated,
     retuned,
     sandbox,
@@ -127,7 +128,7 @@ def _run(prepared: Prepared, options: CompareOptions, exchange: Exchange, progre
     report.shapes += collected.skipped
     if options.layouts != "ignore":
         _note_left_out(report, layouts_left_out(exchange, frameworks))
-    report.findings += _specialised(collected.skipped)
+    report.findings += _specialised(collected.skipped) + _not_run(report.shapes)
     judged_at = time.monotonic()
     report.findings += configurations.findings(exchange, files, _briefly(options))
     report.timings["configurations"] = time.monotonic() - judged_at
@@ -137,6 +138,7 @@ def _run(prepared: Prepared, options: CompareOptions, exchange: Exchange, progre
     programs = [[v.program_a for v in collected.variants], [v.program_b for v in collected.variants]]
     report.findings += unsynchronised.findings(programs, files)
     report.findings += faults.findings(programs, files)
+    report.findings += faults.missing_attributes(programs[0][0], programs[1][0], files)
     report.findings += retuned.findings(exchange, files, _briefly(options))
     found, check = cotangents.examine(exchange, files, _briefly(options))
     report.findings += found
@@ -267,6 +269,11 @@ def _briefly(options: CompareOptions) -> configurations.Judged:
 def _specialised(skipped: Sequence[ShapeResult]) -> list[Finding]:
     """Shapes at which only one side runs: scope, not a difference."""
     return [Finding("specialised-shape", s.note, None, "note") for s in skipped if "specialised" in s.note]
+
+
+def _not_run(skipped: Sequence[ShapeResult]) -> list[Finding]:
+    """The given set of shapes, where the verdict is about smaller ones alone."""
+    return [Finding("given-not-run", s.note, None, "warning") for s in skipped if s.note.startswith(oversize.NOT_RUN)]
 
 
 def supervise(

@@ -7,6 +7,7 @@ the block sizes written in the file; gives sets of sizes, most telling first.  A
 from __future__ import annotations
 
 import ast
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, combinations
@@ -162,17 +163,46 @@ def blocks_in(tree: ast.Module) -> list[int]:
 
 
 def sizes_in(tree: ast.Module) -> Sizes:
-    """Module-level ints that get_inputs or get_init_inputs read: what a KernelBench file calls its sizes."""
-    constants = {
-        target.id: node.value.value
-        for node in tree.body
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and type(node.value.value) is int
-        for target in node.targets
-        if isinstance(target, ast.Name)
-    }
+    """Module-level ints that get_inputs or get_init_inputs read: what a KernelBench file calls its sizes.
+
+    Also those of module-level tuples of ints, as 'shape[0]'; a size may be written as a product or sum of others.
+    """
+    found: dict[str, int | tuple[int, ...]] = {}
+    for node in tree.body:
+        value = _whole(node.value, found) if isinstance(node, ast.Assign) else None
+        if value is not None and isinstance(node, ast.Assign):
+            found.update({target.id: value for target in node.targets if isinstance(target, ast.Name)})
     makers = [n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name in ("get_inputs", "get_init_inputs")]
     read = {n.id for maker in makers for n in ast.walk(maker) if isinstance(n, ast.Name)}
-    return {name: value for name, value in constants.items() if name in read}
+    sizes: Sizes = {}
+    for name in (name for name in found if name in read):
+        value = found[name]
+        sizes |= {name: value} if isinstance(value, int) else {f"{name}[{i}]": size for i, size in enumerate(value)}
+    return sizes
+
+
+_ARITHMETIC: dict[type[ast.operator], Callable[[int, int], int]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: lambda a, b: a // b if b else 0,
+}
+
+
+def _whole(node: ast.expr, known: Mapping[str, int | tuple[int, ...]]) -> int | tuple[int, ...] | None:
+    """The int, or tuple of ints, that an expression of literals and ``known`` names is; None for any other."""
+    if isinstance(node, ast.Constant):
+        return node.value if type(node.value) is int else None
+    if isinstance(node, ast.Name):
+        return known.get(node.id)
+    if isinstance(node, ast.Tuple):
+        items = [_whole(item, known) for item in node.elts]
+        return tuple(item for item in items if isinstance(item, int)) if all(type(i) is int for i in items) else None
+    if isinstance(node, ast.BinOp) and type(node.op) in _ARITHMETIC:
+        left, right = _whole(node.left, known), _whole(node.right, known)
+        if isinstance(left, int) and isinstance(right, int):
+            return _ARITHMETIC[type(node.op)](left, right)
+    return None
 
 
 def class_names(shapes: Sequence[Sequence[int]]) -> Sizes:

@@ -17,18 +17,19 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from irverify import cotangents, layouts, leading, loading, scalars, shapes
+from irverify import cotangents, layouts, leading, loading, oversize, scalars, shapes
 from irverify._capture import Adapter, Captured, CaptureOptions, load_adapter
 from irverify.exchange import Exchange
 from irverify.failures import describe
 from irverify.inputs import parse_arguments
 from irverify.job import Job
+from irverify.values import arrays_in
 from lowering.capture.jax_trace import UNCOVERED
 from lowering.errors import InternalError, UsageError
 
 GIVEN = "given"
-SMALL, MOST = 1 << 16, 1 << 17  # input elements: below, the given shape is the one tried as views; above, none is
 DRAWN = "random values are drawn"  # how a note of the capture begins
+SMALL, MOST = 1 << 16, 1 << 17  # input elements: below, the given shape is the one tried as views; above, none is
 NO_LAYOUTS = "no-layouts"  # published, with the reason, where views are not tried
 MOST_SPLIT = 5  # sets of shapes in which equal sizes are made different
 ASKS = "multiprocessors"  # published where a side's host asks how many there are
@@ -76,11 +77,7 @@ class SideRun:
     # -- leading -------------------------------------------------------------------------------------------------
 
     def _lead(self) -> None:
-        given = self._given_values()
-        recipe = leading.recipe(self.job, self.module, given, self.adapter.call_under_seed, self.adapter.data_of)
-        if not self.exchange.has("v0"):
-            self._announce(0, GIVEN, recipe, recipe.plan.given)
-        self._do(0, GIVEN, must_work=True)
+        recipe = self._begin()
         self.sizes[0] = recipe.plan.given
         count = 1
         most = self.job.max_shapes + (recipe.plan.extra if self.job.max_shapes > 1 else 0)
@@ -97,11 +94,31 @@ class SideRun:
         self._choose_for_layouts()
         self.exchange.publish("end", {"count": count, "note": recipe.note})
 
+    def _begin(self) -> leading.Recipe:
+        """Set of shapes number 0: the given one, or where that is too large to be run a smaller one that A takes."""
+        words = ""
+        for recipe, words in oversize.smaller(self.job, self.module, _Source(self)):
+            label = oversize.LABEL
+            if self._try(0, label, partial(self._variant, label, recipe, recipe.plan.given)):
+                self.exchange.publish(oversize.PUBLISHED, {"message": words})
+                return recipe
+        if words:
+            why = self.exchange.read(f"skipped.{oversize.LABEL}")["message"]
+            raise UsageError(f"{words}; but A does not run there ({why}): choose sizes with --input or --shapes")
+        adapter, given = self.adapter, self._given_values()
+        recipe = leading.recipe(self.job, self.module, given, adapter.call_under_seed, adapter.data_of)
+        if not self.exchange.has("v0"):
+            self._announce(0, GIVEN, recipe, recipe.plan.given)
+        self._do(0, GIVEN, must_work=True)
+        return recipe
+
     def _announce_early(self) -> None:
         """Inputs that follow from specs alone are drawn while the file is still being imported."""
         if not self.job.is_leader or self.job.specs is None or self.job.init_from:
             return
         with suppress(UsageError):  # a wrong spec: leading runs into it again, where it is shown
+            if oversize.too_large(self.job):
+                return
             recipe = leading.from_specs(self.job, parse_arguments(self.job.specs))
             variant = {"label": GIVEN, "arguments": recipe.make(recipe.plan.given), "sizes": {}, "init": None}
             self.exchange.publish("v0", variant)
@@ -217,6 +234,8 @@ class SideRun:
         try:
             variant = make()
             captured = self._capture(variant, index)
+            if not draws and any(note.startswith(DRAWN) for note in captured.notes):
+                return 0
         except InternalError:
             raise
         except Exception as error:  # the shape is outside what A is written for, or irverify does not model it there
@@ -234,8 +253,6 @@ class SideRun:
 
     def _follow(self) -> None:
         if self.job.init_from == self.job.side:
-            if not draws and any(note.startswith(DRAWN) for note in captured.notes):
-                return 0
             self.exchange.publish("init", self._own_init())
         self.exchange.publish(f"{self.job.side}.waits", True)
         index = 0
@@ -418,6 +435,32 @@ class SideRun:
                 "broken_configurations": [[n, why] for n, why in captured.broken_configurations.items()],
             },
         )
+
+
+class _Source:
+    """The arrays of a side's file, or those of the Python API, for oversize."""
+
+    def __init__(self, side: SideRun) -> None:
+        self.side = side
+
+    def shapes(self) -> list[shapes.Shape]:
+        side = self.side
+        if side.exchange.has("api"):
+            return [array.data.shape for array in arrays_in([value for _, value in self.values()])]
+        made = side.adapter.shapes_of(side.module.get_inputs)
+        if side.adapter.is_model(side.entry) and side.job.init_from in (None, side.job.side):
+            init = getattr(side.module, "get_init_inputs", list)
+            made += side.adapter.shapes_of(lambda: side.entry(*init()))
+        return made
+
+    def values(self) -> leading.Arguments:
+        side = self.side
+        if side.exchange.has("api"):
+            return side.exchange.read("api")
+        return leading.made(side.module, side.adapter.call_under_seed, side.adapter.data_of)
+
+    def recipe(self, job: Job) -> leading.Recipe:
+        return leading.from_module(job, self.side.module, self.side.adapter.call_under_seed, self.side.adapter.data_of)
 
 
 def run_side(job: Job) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -86,10 +87,21 @@ def judge(
 ) -> Report:
     """The report on a pair.  ``given``: the first of the sets of shapes where its run was begun already.
 
+    Where the given set takes more time or memory than there is, the report is on the others, and its ``shapes`` say so.
     Raises Unsupported for what the evaluator cannot run.
     """
     pairs = [Pair(a, b, dict(x)) for a, b, x in zip(programs_a, programs_b, arrays, strict=True)]
-    return Judge(pairs, options, laid_out, given).report()
+    try:
+        return Judge(pairs, options, laid_out, given).report()
+    except (OutOfTime, MemoryError) as error:
+        why = "out of time" if isinstance(error, OutOfTime) else "out of memory"
+        given_one = ShapeResult(Judge.shape_of(pairs[0]), Level.UNDECIDED, f"given: not run: {why}")
+        if len(pairs) == 1:
+            return Report(Verdict(Level.UNDECIDED, reason=str(error) or why), shapes=[given_one])
+    kept = [replace(laid, base=laid.base - 1) for laid in laid_out if laid.base]
+    report = Judge(pairs[1:], options, kept).report()
+    report.shapes.insert(0, given_one)
+    return report
 
 
 class Judge:
@@ -157,13 +169,9 @@ class Judge:
             return Report(
                 result.verdict, [result], divergence=divergence, witness=shown, shapes=self.shapes, findings=found
             )
-        try:
-            with self.timed("evaluate"):
-                self.deep_runs()
-                fused.run(self)
-        except OutOfTime as error:
-            verdict = Verdict(Level.UNDECIDED, reason=str(error))
-            return Report(verdict, shapes=self.shapes, findings=self.findings, timings=self.timings)
+        with self.timed("evaluate"):
+            self.deep_runs()
+            fused.run(self)
         with self.timed("test"):
             differential.run(self)
             orders.run(self)

@@ -302,6 +302,20 @@ ENTRIES = (
         """Nothing if the shapes are the ones you use; else make side B general, or mask its last block.""",
     ),
     Entry(
+        "given-not-run",
+        "the given sizes are too large to be run; the verdict is about smaller ones",
+        """Either the inputs (and weights) have more elements than are run, or judging them took more than the time that
+        there is. The verdict holds for the smaller sets of shapes in the report, and the first line says so. What only
+        large sizes show is not seen: offsets beyond 32 bits, a grid that is too large, another kernel chosen by size.
+        The exit code is that of the verdict.""",
+        """The inputs of a benchmark: 4096 rows of 393216 numbers.""",
+        """
+        def get_inputs(): return [torch.rand(4096, 393216)]
+        """,
+        """Nothing if smaller sizes are representative. To have the given ones run whatever it takes: --shapes given,
+        with a larger --timeout and --memory; or name other sizes with --input.""",
+    ),
+    Entry(
         "unguarded-shape",
         "at other shapes B leaves its buffers, or leaves part of an output undefined, and A does not",
         """Both sides take this set of shapes. A works there; B reads or writes outside an array, or returns memory that

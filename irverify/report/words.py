@@ -73,6 +73,7 @@ def _dims(shape: ShapeResult) -> str:
 def _reservations(report: Report) -> list[str]:
     """What a reader of one line must know beside the level."""
     parts = [f"but {finding.message}" for finding in report.findings if finding.severity == "error"][:1]
+    parts += [f"at smaller sizes than given ({f.message})" for f in report.findings if f.code == "given-not-run"]
     lost = [f for f in report.findings if f.severity == "warning" and f.message.startswith("B loses precision")]
     parts += [f"but {finding.message}" for finding in lost[:1]]
     if report.special_values:

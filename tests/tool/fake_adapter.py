@@ -71,6 +71,10 @@ class FakeAdapter:
         np.random.seed(self.options.seed if seed is None else seed)
         return function(*args)
 
+    def shapes_of(self, make: Callable[[], Any]) -> list[tuple[int, ...]]:
+        made = make()
+        return [x.shape for x in made if isinstance(x, np.ndarray)] if isinstance(made, list) else []
+
     def is_model(self, entry: Any) -> bool:
         return isinstance(entry, type)
 

@@ -1,0 +1,104 @@
+"""Sizes that are too large to be run: smaller ones in their place, said in the first line."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Callable
+from math import prod
+from types import ModuleType
+
+from equivalence.verdicts import Level
+from irverify import leading, oversize, shapes
+from irverify.collect import Collected
+from irverify.job import Job
+from tests.tool.conftest import Run, Write
+
+Judge = Callable[..., list[Collected]]
+GOOD = "def double(x):\n    return x + x\n"
+
+
+def area(sizes: shapes.Sizes) -> int:
+    return prod(sizes.values())
+
+
+def test_rows_go_first_and_reductions_keep_their_length() -> None:
+    first, *others = oversize.fitting({"rows": 4096, "dim": 393216}, area)
+    assert first == {"rows": 8, "dim": 393216}
+    assert [area(sizes) <= oversize.INSTEAD for sizes in others] == [True]
+
+
+def test_sizes_that_can_be_run_stay() -> None:
+    assert list(oversize.fitting({"rows": 4096, "dim": 4096}, area)) == []
+
+
+def test_sizes_that_count_for_nothing_stay() -> None:
+    [fit] = oversize.fitting({"classes": 1 << 30, "rows": 1 << 26}, lambda sizes: sizes["rows"])
+    assert fit == {"classes": 1 << 30, "rows": 1 << 22}
+
+
+def test_nothing_where_no_size_helps() -> None:
+    assert list(oversize.fitting({"rows": 4096}, lambda _: 1 << 40)) == []
+
+
+def test_specs_that_are_too_large(run: Run, write: Write, judged_at: Judge) -> None:
+    seen = judged_at(Level.REAL)
+    result = run("compare", write("a.py", GOOD), write("b.py", GOOD), "--input", "f32[8192,4096]")
+    assert result.exit_code == 0, result.output
+    assert seen[0].variants[0].inputs["x"].shape == (1024, 4096)
+    assert seen[0].variants[0].label == oversize.LABEL
+    first = result.stdout.splitlines()[0]
+    assert "at smaller sizes than given" in first and "33,554,432 elements" in first
+
+
+def test_named_dimensions_that_are_too_large(run: Run, write: Write, judged_at: Judge) -> None:
+    seen = judged_at(Level.REAL)
+    words = ("--input", "f32[N,D]", "--shapes", "N=1048576,D=40", "--json", "-")
+    document = json.loads(run("compare", write("a.py", GOOD), write("b.py", GOOD), *words).stdout)
+    assert seen[0].variants[0].inputs["x"].shape == (65536, 40)
+    assert any(shape["note"].startswith(oversize.NOT_RUN) for shape in document["shapes"])
+    assert any(finding["code"] == "given-not-run" for finding in document["findings"])
+
+
+MAKES = (
+    "import numpy as np\nrows = 3 * 1024 * 4096\n\n\ndef get_inputs():\n    return [np.zeros((rows, 3), 'float32')]\n"
+)
+
+
+def test_files_that_ask_for_too_much(run: Run, write: Write, judged_at: Judge) -> None:
+    seen = judged_at(Level.REAL)
+    result = run("compare", write("a.py", MAKES + GOOD), write("b.py", GOOD))
+    assert result.exit_code == 0, result.output
+    assert seen[0].variants[0].inputs["x"].shape == (3 * 1024 * 4096 // 16, 3)
+
+
+def test_a_side_that_takes_no_smaller_sizes(run: Run, write: Write) -> None:
+    strict = "def double(x):\n    assert x.shape[0] == 8192\n    return x + x\n"
+    result = run("compare", write("a.py", strict), write("b.py", GOOD), "--input", "f32[8192,4096]")
+    assert result.exit_code == 2
+    assert "A does not run there" in result.output and "--shapes" in result.output
+
+
+def test_sizes_written_as_products_and_in_tuples() -> None:
+    source = "n = 2048 * 2\nshape = (n, 7)\ndef get_inputs():\n    return make(n, *shape)\n"
+    assert shapes.sizes_in(ast.parse(source)) == {"n": 4096, "shape[0]": 4096, "shape[1]": 7}
+    source = "n = f(3)\nk = -n\nshape = (n, 7)\ndef get_inputs():\n    return make(n, k, *shape)\n"
+    assert shapes.sizes_in(ast.parse(source)) == {}
+
+
+def test_items_of_tuples_are_set() -> None:
+    module = ModuleType("made")
+    module.n, module.shape = 4, (5, 6)  # type: ignore[attr-defined]
+    leading.set_sizes(module, {"n": 8, "shape[1]": 9, "shape[7]": 1, "other": 2, "n[0]": 3})
+    assert (module.n, module.shape) == (8, (5, 9))  # type: ignore[attr-defined]
+    assert not hasattr(module, "other")
+
+
+def job(*given: str) -> Job:
+    return Job(side="a", path="a.py", entry="f", adapter="fake", exchange="", specs=["f32[N,D]"], shapes=list(given))
+
+
+def test_shapes_that_the_user_listed_are_not_replaced() -> None:
+    assert oversize.too_large(job("N=1048576,D=40"))
+    assert not oversize.too_large(job("N=1048576,D=40", "N=5"))
+    assert not oversize.too_large(job("given"))
