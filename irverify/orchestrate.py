@@ -308,7 +308,8 @@ def _state(children: Sequence[sandbox.Child], exchange: Exchange, files: Sequenc
 
 
 def _raise_failure(child: sandbox.Child, exchange: Exchange, file: str, options: CompareOptions) -> None:
-    if child.process.poll() is None or child.killed_for == "stopped" or exchange.has(f"{child.name}.done"):
+    alive = child.process.poll() is None and not child.killed_for  # killed, it may take a while to be gone
+    if alive or child.killed_for == "stopped" or exchange.has(f"{child.name}.done"):
         return
     if exchange.has(f"{child.name}.failed"):
         raise error_of(exchange.read(f"{child.name}.failed"), file)

@@ -14,6 +14,10 @@ from pathlib import Path
 import pytest
 
 from equivalence.verdicts import Level
+from irverify import orchestrate, sandbox
+from irverify.exchange import Exchange
+from irverify.failures import Undecided
+from irverify.options import CompareOptions
 from tests.tool.conftest import Run, Write
 
 GOOD = "def double(x):\n    return x + x\n"
@@ -283,3 +287,18 @@ def workers(directory: Path) -> list[str]:
     """Command lines of the workers that a job in the directory is given to."""
     listing = subprocess.run(["ps", "-ewwo", "args"], capture_output=True, text=True, check=True).stdout
     return [line for line in listing.splitlines() if "irverify.worker" in line and str(directory) in line]
+
+
+def test_a_killed_worker_that_is_slow_to_be_gone(tmp_path: Path) -> None:
+    """A process that holds gigabytes is still there for a while after it was killed."""
+
+    class Process:
+        returncode = None
+
+        def poll(self) -> None:
+            return None
+
+    child = sandbox.Child(Process(), tmp_path, "a", 0.0, killed_for="time")  # type: ignore[arg-type]
+    options = CompareOptions("a.py", "b.py", timeout=8.0)
+    with pytest.raises(Undecided, match=r"a\.py: importing the file did not end within 8 s"):
+        orchestrate._raise_failure(child, Exchange(tmp_path), "a.py", options)
