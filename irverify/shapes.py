@@ -93,15 +93,15 @@ def _automatic(
     if not varied:
         return ()
     block, halves = _block(blocks, max(sizes[name] for name in varied)), _halves(blocks)
-    largest = max(varied, key=lambda name: sizes[name])
+    largest, few_sizes = max(varied, key=lambda name: sizes[name]), len(varied) < 3
     candidates = [
         ("ragged", {name: block + 5 + 2 * i for i, name in enumerate(varied)}),
         ("one block", dict.fromkeys(varied, block)),
         *_extras(sizes, blocks, largest),
         ("several blocks", {name: block * (2 + i % 2) for i, name in enumerate(varied)}),
-        ("beside a block", {name: block * (1 + i // 2) + (-1) ** i for i, name in enumerate(varied)}),
-        ("half a block more", {name: block * ((i + 1) % 3) + halves[i % len(halves)] for i, name in enumerate(varied)}),
-        ("on the other side of a block", {name: block * (1 + i // 2) - (-1) ** i for i, name in enumerate(varied)}),
+        ("beside a block", {name: _beside(block, i, few=few_sizes) for i, name in enumerate(varied)}),
+        ("half a block more", {name: block * (1 + i % 2) + halves[i % len(halves)] for i, name in enumerate(varied)}),
+        ("on the other side of a block", {name: _beside(block, i, 1, few_sizes) for i, name in enumerate(varied)}),
         ("below one block", {name: max(1, block // 2 - 3 + 2 * i) for i, name in enumerate(varied)}),
         (f"ragged {largest.lstrip('#')}", {largest: 2 * block + 3}),
         *((f"only {name.lstrip('#')}", {name: block // 2 + 1}) for name in varied if name != largest),
@@ -149,6 +149,12 @@ def _affordable(given: Sizes, tried: Sizes) -> Sizes:
 def _block(blocks: Sequence[int], largest: int) -> int:
     usable = [block for block in blocks if block in _BLOCKS and block <= max(largest, _BLOCKS[0])]
     return max(usable, default=_USUAL_BLOCK)
+
+
+def _beside(block: int, place: int, turn: int = 0, few: bool = False) -> int:
+    """One more or one less than whole blocks; one block stays the smallest set, where sums of equal terms are exact."""
+    more = (place + turn) % 2 == 0
+    return block * (1 + place // 2) + 1 if more else block * (1 + few + place // 2) - 1
 
 
 def _halves(blocks: Sequence[int]) -> list[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from math import prod
 
 import pytest
 
@@ -110,6 +111,14 @@ def test_every_size_is_beside_a_block_on_either_side(name: str) -> None:
     assert {sizes[name] % 64 for _, sizes in plan.tries} >= {0, 1, 63}
     half = dict(plan.tries)["half a block more"][name]
     assert half % 16 == 0 and (half % 32 or half % 64), "whole for half of a block, and not for that block"
+
+
+@pytest.mark.parametrize("names", ["N", "MN"])
+def test_one_block_stays_the_smallest(names: str) -> None:
+    """Derived inputs are tried there, and sums of equal terms are exact where extents are powers of two."""
+    plan = shapes.plan(dict.fromkeys(names, 512), ["auto"], list(names), [64])
+    tries = dict(list(plan.tries)[:6])
+    assert min(tries, key=lambda label: prod(tries[label].values())) == "one block"
 
 
 def test_no_set_of_shapes_is_tried_twice() -> None:
