@@ -41,3 +41,23 @@ def _has_devices(programs: Sequence[Program]) -> bool:
 
 def _finding(file: str, code: str, path: str, line: str, said: str, severity: Severity) -> Finding:
     return Finding(code, f"{file}: {said}", Span(path, int(line)), severity)
+
+
+def missing_attributes(a: Program, b: Program, files: tuple[str, str]) -> list[Finding]:
+    """What A leaves in public attributes of its module, and B does not, or as another type: a reader of them breaks.
+
+    Only what A has computed from its arguments: caches and tables are nobody's result.
+    """
+    (mine, theirs), found = (_attributes(program) for program in (a, b)), list[Finding]()
+    for name, (type_, holds) in mine.items():
+        public = not any(part.startswith("_") for part in name.split("."))
+        if holds and public and _has_devices([b]) and theirs.get(name, ("", False))[0] != type_:
+            does = f"sets it to {theirs[name][0]}" if name in theirs else "does not"
+            said = f"{files[0]} leaves {type_} in the attribute {name}; {files[1]} {does}"
+            found.append(Finding("attribute-missing", said, None, "error"))
+    return found
+
+
+def _attributes(program: Program) -> dict[str, tuple[str, bool]]:
+    lines = [line.split("\t") for line in program.attrs.get("attributes", ())]
+    return {name: (type_, holds == "1") for name, type_, holds in lines}

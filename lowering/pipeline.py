@@ -149,6 +149,10 @@ class _TorchLowering:
             attrs["unsynchronised"] = [_read_too_early(read) for read in self.trace.unsynchronised]
         if self.trace.faults:
             attrs["faults"] = list(dict.fromkeys(map(_fault, self.trace.faults)))
+        if self.trace.attributes:
+            types = {name.removeprefix("written:"): value.type for name, value in outputs}
+            held = self.trace.attributes
+            attrs["attributes"] = [f"{name}\t{types[name]}\t{int(held[name])}" for name in held if name in types]
         names = [name for name, _ in self.trace.inputs]
         return Program(self.builder.block, names, outputs, self.kernels, attrs, [*self.trace.notes, *self.notes])
 

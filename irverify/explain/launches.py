@@ -87,4 +87,16 @@ ENTRIES = (
         """,
         """Return it where the arguments are.""",
     ),
+    Entry(
+        "attribute-missing",
+        "A leaves a result in an attribute of its module, and B does not",
+        """A's call sets a public attribute (no part of its name begins with an underscore) to a tensor that it has
+        computed from its arguments; B's call does not, or sets it to another type. The exit code is 1. What B alone
+        sets, and what follows from weights and shapes, is a line among the assumptions.""",
+        """A trainer that adds model.router.aux_loss to its loss raises, or goes on with the value of long ago.""",
+        """
+        self.aux_loss = (share * load).sum()      # in A's forward(); B's leaves it out
+        """,
+        """Set it in B too; then it is compared. Where nobody reads it, begin its name with an underscore.""",
+    ),
 )

@@ -10,7 +10,9 @@ from collections.abc import Iterator, Sequence
 import torch
 
 from lowering.capture.recorder import Recorder
+from lowering.capture.torch_carried import needed_before
 from lowering.capture.torch_tensor import VirtualTensor
+from lowering.capture.trace import HostTrace, TensorRef
 
 PREFIX = "self."  # of the names: 'written:self.router.aux_loss'
 
@@ -36,4 +38,12 @@ class Attributes:
         for name, value in self._tensors():
             output = f"written:{name}"
             if self._before.get(name) != id(value) and output not in known:
-                recorder.trace.outputs.append((output, recorder.ref(value.inner)))
+                ref = recorder.ref(value.inner)
+                recorder.trace.outputs.append((output, ref))
+                recorder.trace.attributes[name] = _holds_arguments(recorder.trace, ref)
+
+
+def _holds_arguments(trace: HostTrace, ref: TensorRef) -> bool:
+    """Whether a value was computed from the arguments; what follows from weights or shapes alone says nothing new."""
+    arguments = {known.storage for name, known in trace.inputs if not name.startswith(("weight:", "cotangent:"))}
+    return bool(arguments & needed_before(trace, {ref.storage}, 0))

@@ -153,6 +153,7 @@ class HostTrace:
     tuned: list[TunedUpdate] = field(default_factory=list)
     unsynchronised: list[UnsynchronisedRead] = field(default_factory=list)
     faults: list[HostFault] = field(default_factory=list)
+    attributes: dict[str, bool] = field(default_factory=dict)  # set by the call; whether they hold what it was given
     contents: dict[str, bool | int | float] = field(default_factory=dict)  # of containers (torch_containers.py)
 
     def pointers_in(self, storage: Storage) -> list[tuple[int, int, int]]:

@@ -37,7 +37,8 @@ def test_an_auxiliary_loss(tmp_path: Path, aux: str, more: str, same: bool) -> N
     b.write_text(MODEL.format(name="ModelNew", aux=aux, more=more))
     report = compare(a, b, shapes="given")
     assert (report.verdict.level is not Level.DIFFERENT) is same, report.verdict
-    assert not [finding for finding in report.findings if finding.severity == "error"]
+    errors = [finding.code for finding in report.findings if finding.severity == "error"]
+    assert errors == ["attribute-missing"] * (aux == "y")
     compared = [output.name for output in report.outputs]
     assert ("written:self.aux" in compared) is (aux != "y")
     notes = [line for line in report.assumptions if "sets the attribute" in line]
@@ -53,3 +54,19 @@ def test_an_argument_that_is_turned_in_place_is_turned_for_its_caller(tmp_path: 
     assert (report.verdict.level is not Level.DIFFERENT) is same, report.verdict
     both = compare(b, b, inputs=["f32[4,6]"], shapes="given")
     assert both.verdict.level is Level.BITWISE
+
+
+@pytest.mark.parametrize(("line", "message"), [
+    ("self.aux = y.sum()", "a.py leaves f32 in the attribute self.aux; b.py does not"),
+    ("self._aux = y.sum()", ""),  # its own business
+    ("self.table = torch.arange(4, device=x.device)", ""),  # a cache
+    ("self.weight_sum = self.gate.weight.sum()", ""),  # follows from weights
+])  # fmt: skip
+def test_an_attribute_that_b_leaves_out(tmp_path: Path, line: str, message: str) -> None:
+    a, b = tmp_path / "a.py", tmp_path / "b.py"
+    text = MODEL.replace("self.aux = {aux}", "pass")
+    a.write_text(text.format(name="Model", more=line))
+    b.write_text(text.format(name="ModelNew", more="pass"))
+    report = compare(a, b, shapes="given")
+    assert [f.message for f in report.findings if f.severity == "error"] == [message] * bool(message)
+    assert report.exit_code == bool(message)
