@@ -138,7 +138,8 @@ def _run(prepared: Prepared, options: CompareOptions, exchange: Exchange, progre
     programs = [[v.program_a for v in collected.variants], [v.program_b for v in collected.variants]]
     report.findings += unsynchronised.findings(programs, files)
     report.findings += faults.findings(programs, files)
-    report.findings += faults.missing_attributes(programs[0][0], programs[1][0], files)
+    for a, b in list(zip(*programs))[:1]:
+        report.findings += faults.missing_attributes(a, b, files)
     report.findings += retuned.findings(exchange, files, _briefly(options))
     found, check = cotangents.examine(exchange, files, _briefly(options))
     report.findings += found
