@@ -17,6 +17,7 @@ from equivalence.evaluator.frame import Frame
 from equivalence.evaluator.lanes import FLOAT_DATA, INDEX, Lanes, joined, union
 from equivalence.evaluator.machine import Machine, handles
 from equivalence.evaluator.structure_ops import levelled
+from equivalence.evaluator.tied import Rows, spared
 from equivalence.interpretations import ieee, summation
 from lowering.errors import Unsupported
 from lowering.ir.program import Op, Value
@@ -320,7 +321,7 @@ def sort(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]:
     if op.attrs["order"] == "region":
         return _sort_by_region(m, frame, op, x, axis)
     backward = m.limits.backward == "keys" and not op.attrs["stable"]
-    places = _places(full[0], axis + 1, op.attrs["order"] == "descending", backward)
+    places = _places(full[0], axis + 1, op.attrs["order"] == "descending", backward, m.limits.spared)
     moved = [a.map(lambda p, a=a: np.take_along_axis(a.full(p, batch), places, axis + 1)) for a in x]
     freedom = union(x)
     if not op.attrs["stable"] and (x[0].taint == FLOAT_DATA or _ties(moved[0].data, axis + 1)):
@@ -337,11 +338,15 @@ def sort(m: Machine, frame: Frame, op: Op, x: list[Lanes]) -> Sequence[Lanes]:
     return [s if s.dtype.is_integer else o for s, o in zip(sorted_, moved, strict=True)]
 
 
-def _places(keys: np.ndarray, axis: int, descending: bool, backward: bool) -> np.ndarray:
-    """The permutation that sorts; equal keys stay in order, or are reversed."""
+def _places(keys: np.ndarray, axis: int, descending: bool, backward: bool, spare: Rows) -> np.ndarray:
+    """The permutation that sorts; equal keys stay in order, or are reversed where ``spare`` does not have them."""
+    forward = ieee.sort_permutation([keys], axis, descending)
     if not backward:
-        return ieee.sort_permutation([keys], axis, descending)
-    return keys.shape[axis] - 1 - ieee.sort_permutation([np.flip(keys, axis)], axis, descending)
+        return forward
+    turned = keys.shape[axis] - 1 - ieee.sort_permutation([np.flip(keys, axis)], axis, descending)
+    if not spare:
+        return turned
+    return np.where(np.take_along_axis(spared(keys, axis, spare), forward, axis), forward, turned)
 
 
 def _ties(ordered: np.ndarray, axis: int) -> bool:

@@ -50,6 +50,7 @@ class Limits:
     tree: bool = False  # generic combiners in an open order combine in a tree, where they otherwise go left to right
     summation: Summation | None = None  # another legal order of sums whose order is open; None: the evaluator's own
     backward: str = ""  # open choices made the other way round: 'keys' equal ones of a sort, 'sets' at one place
+    spared: frozenset[bytes] = frozenset()  # rows of equal keys (tied.py) that stay in place nevertheless
     stopped: Signal = field(default_factory=Signal)  # set to give up runs in progress
     unit: Unit | None = None  # the matrix unit that evaluates dots; None: one exact sum, rounded once
 

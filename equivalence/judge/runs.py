@@ -83,9 +83,9 @@ class Runner:
         """The same, with 0 in lanes that a load masks off: what is undefined then was never written or lies outside."""
         return replace(self, limits=replace(self.limits, masked_load_is_zero=True))
 
-    def the_other_way(self, kind: str) -> Runner:
-        """The same, with open choices of a kind ('keys', 'sets') made the other way round."""
-        return replace(self, limits=replace(self.limits, backward=kind))
+    def the_other_way(self, kind: str, spared: frozenset[bytes] = frozenset()) -> Runner:
+        """The same, with open choices of a kind ('keys', 'sets') made the other way round, but for ``spared`` rows."""
+        return replace(self, limits=replace(self.limits, backward=kind, spared=spared))
 
     def _both(
         self, pair: Pair, interpretations: Sequence[Interpretation], inputs: Inputs, fill: float

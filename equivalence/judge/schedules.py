@@ -7,8 +7,9 @@ findings with it, and a reason not to call an output equal.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +17,8 @@ import numpy as np
 from equivalence.evaluator import Lanes
 from equivalence.evaluator.frame import OutOfTime
 from equivalence.evaluator.freedoms import Choice
+from equivalence.evaluator.machine import Machine
+from equivalence.evaluator.tied import tied_extrema, tied_rows
 from equivalence.judge import inputs, ranges, searches, sensitivity
 from equivalence.judge.evidence import Evidence, scale_of
 from equivalence.judge.planes import value
@@ -33,12 +36,13 @@ OPEN = {
     KEYS: "leaves the order of equal keys open",
     SETS: "leaves open which of several values set at one place stays",
 }
-MOST_ELEMENTS, MOST_PAIRS = 1 << 17, 3
+EXTREMA = "which of several equal extrema"
+MOST_ELEMENTS, MOST_PAIRS, MOST_SORTS = 1 << 17, 3, 4
 
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """An element that another making of an open choice moves."""
+    """An element that another making of an open choice moves; NaN where the host then reads something else."""
 
     label: str
     index: tuple[int, ...]
@@ -72,9 +76,68 @@ def _try(judge: Judge, pair: Pair, kind: str) -> None:
         if judge.late():
             return
         sides = [_moved(judge, pair, side, kind, label, arrays) for side in (0, 1)]
+        if kind == KEYS:
+            sides = _apart_from_shared(judge, pair, label, arrays, sides)
         for position, (a, b) in enumerate(zip(*sides, strict=True)):
             if (a is None) != (b is None):
                 _say(judge, pair, kind, position, a, b)
+
+
+def _apart_from_shared(
+    judge: Judge, pair: Pair, label: str, arrays: inputs.Arrays, sides: list[list[Moved | None]]
+) -> list[list[Moved | None]]:
+    """What moves by equal keys that the other side does not leave open for that output: B's where both move by own."""
+    found: list[list[Moved | None]] = [list(side) for side in sides]
+    for side, moved in enumerate(sides):
+        for position, one in enumerate(moved):
+            if one is None:
+                continue
+            shared = _open_rows(judge, pair, 1 - side, position, label, arrays)
+            if shared:
+                found[side][position] = _moved(judge, pair, side, KEYS, label, arrays, shared)[position]
+    found[0] = [a if b is None else None for a, b in zip(*found, strict=True)]
+    return found
+
+
+def _open_rows(
+    judge: Judge, pair: Pair, side: int, position: int, label: str, arrays: inputs.Arrays
+) -> frozenset[bytes]:
+    """Rows of equal keys whose order this side leaves open, where that moves the output.
+
+    Of extrema, where their choice reaches it.
+    """
+    program, recorder = (pair.a, pair.b)[side], _Rows()
+    limits = replace(judge.runner.limits, side=side)
+    try:
+        Machine(program, (), judge.runner.freedoms, limits, recorder).run(arrays)
+    except (Unsupported, OutOfTime):
+        return frozenset()
+    known = judge.runner.freedoms.of(_freedoms(judge.evidence[position], "AB"[side]))
+    named = any(choice.what.startswith(EXTREMA) for choice in known)
+    rows = frozenset[bytes]().union(*recorder.extrema) if named else frozenset[bytes]()
+    for own in recorder.sorts[:MOST_SORTS]:
+        rest = frozenset[bytes]().union(*recorder.sorts) - own
+        if own and _moved(judge, pair, side, KEYS, label, arrays, rest)[position] is not None:
+            rows |= own
+    return rows
+
+
+class _Rows:
+    """A Recorder of the rows of equal keys of every sort and extremum that leaves their order open."""
+
+    def __init__(self) -> None:
+        self.sorts: list[frozenset[bytes]] = []
+        self.extrema: list[frozenset[bytes]] = []
+
+    def record(self, op: Op, results: Sequence[Lanes], operands: Sequence[Lanes], active: np.ndarray | None) -> None:
+        named = op.name == "reduce" and op.attrs["combine"] in ("argmax", "argmin")
+        if not (_open(op, KEYS) or (named and (op.attrs["tie"] != "lowest" or op.attrs["order"] == "racing"))):
+            return
+        keys, axis = np.asarray(operands[0].full(operands[0].data)), op.attrs["axis"] + 1
+        if named:
+            self.extrema.append(tied_extrema(keys, axis, op.attrs["combine"] == "argmax"))
+        else:
+            self.sorts.append(tied_rows(keys, axis))
 
 
 def _inputs(judge: Judge, pair: Pair) -> Iterator[tuple[str, inputs.Arrays]]:
@@ -86,19 +149,27 @@ def _inputs(judge: Judge, pair: Pair) -> Iterator[tuple[str, inputs.Arrays]]:
         yield "ties", ranges.within(inputs.make("ties", pair.inputs, judge.options.seed), pair.inputs, declared)
 
 
-def _moved(judge: Judge, pair: Pair, side: int, kind: str, label: str, arrays: inputs.Arrays) -> list[Moved | None]:
+def _moved(
+    judge: Judge,
+    pair: Pair,
+    side: int,
+    kind: str,
+    label: str,
+    arrays: inputs.Arrays,
+    spared: frozenset[bytes] = frozenset(),
+) -> list[Moved | None]:
     """By output: where this side gives something else once the choices are made the other way round."""
     program = (pair.a, pair.b)[side]
     nothing: list[Moved | None] = [None] * len(program.outputs)
     if leaves_open(program, kind) is None:
         return nothing
     try:
-        runners = judge.runner, judge.runner.the_other_way(kind)
+        runners = judge.runner, judge.runner.the_other_way(kind, spared)
         one, other = (runner.one(program, (), arrays, side=side) for runner in runners)
     except (Unsupported, OutOfTime):
         return nothing
-    if one.reads != other.reads:
-        return nothing
+    if one.reads != other.reads:  # what the host does then was not captured: any output may be another one
+        return [Moved(label, (), math.nan, math.nan) for _ in program.outputs] if kind == KEYS else nothing
     names = [name for name, _ in program.outputs]
     return [_apart(label, one.outputs[name], other.outputs[name]) for name in names]
 
@@ -126,10 +197,10 @@ def _say(judge: Judge, pair: Pair, kind: str, position: int, a: Moved | None, b:
     if any(found.code == CODE[kind] and found.message.startswith(side) for found in judge.findings):
         return
     where = f"{evidence.name}[{', '.join(map(str, moved.index))}]"
-    said = (
-        f"{side} {OPEN[kind]}, {other} does not: {where} may be {moved.one:.9g} or {moved.other:.9g} in {side} "
-        f"({moved.label} inputs)"
-    )
+    may_be = f"{where} may be {moved.one:.9g} or {moved.other:.9g} in {side}"
+    if math.isnan(moved.one) and math.isnan(moved.other):
+        may_be = f"the host of {side} reads other data where they are ordered otherwise"
+    said = f"{side} {OPEN[kind]}, {other} does not: {may_be} ({moved.label} inputs)"
     if side == "B" and kind == SETS:
         evidence.undetermined = said, op.span
     likely = side == "B" and kind == KEYS and (moved.label == "given" or moved.label in ranges.INTEGERS)
@@ -141,7 +212,7 @@ def _freedoms(evidence: Evidence, side: str) -> int:
 
 
 def _as_open(choice: Choice) -> bool:
-    """Whether a side with this choice fixes nothing either: it names one of several equal extrema, or races."""
-    if choice.kind == "race" or choice.what.startswith("which of several equal extrema"):
+    """Whether a side with this choice fixes nothing either: it races."""
+    if choice.kind == "race":
         return True
     return choice.kind == "racing" and choice.what.endswith("exchanges")
