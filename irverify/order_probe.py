@@ -5,6 +5,7 @@ Takes a subject, a number of terms, a dtype and a target; gives Revealed: text l
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -35,6 +36,8 @@ class Revealed:
         yield f"{found.subject}  {found.n} terms of {found.dtype}, measured with {found.version}"
         yield f"  {name(found.tree)}"
         yield f"  found in {found.runs} calls and {found.seconds:.2f} s; {self._agreement()}"
+        yield from self._exponentials()
+        yield from self._left_open()
         if self.promised is not None:
             yield f"  promised: {self.promised.a}"
             yield f"  measured: {self._filled()}"
@@ -43,8 +46,36 @@ class Revealed:
         yield ""
         yield from (f"  {line}" for line in text(found.tree).splitlines())
 
+    def _exponentials(self) -> Iterator[str]:
+        """What a softmax hides: exp itself is part of every random result."""
+        found = self.probed
+        if not found.exp:
+            return
+        said = (
+            f"with exponentials as {found.exp} gives them, every bit of {found.whole} of {found.trials} random inputs"
+        )
+        hidden = "" if found.whole == found.trials else f"; its own exp is not {found.exp}, and cannot be recovered"
+        yield f"  {said}{hidden}"
+
+    def _left_open(self) -> Iterator[str]:
+        """'StableHLO leaves it open; jax 0.10, cpu does pairwise(...) here'."""
+        from equivalence.order.naming import name
+
+        found, framework = self.probed, _framework(self.probed)
+        by = None
+        if self.promised is not None:
+            by = _OPEN.search(str(self.promised.a))
+        elif not self.why_not and framework in _LEVELS and not found.subject.partition(":")[0].endswith(".py"):
+            yield f"  {_LEVELS[framework]} leaves it open; {found.version} does {name(found.tree)} here"
+        if by is not None:
+            who = _LEVELS.get(framework, by[1]) if by[1].startswith("one ") else by[1]
+            yield f"  {who} leaves it open; {found.version} does {name(found.tree)} here"
+
     def _agreement(self) -> str:
         found = self.probed
+        if found.exp:
+            masked = f"it gives the same bits on {found.verified} of {found.trials} inputs"
+            return f"{masked} whose exponentials are 1, 0 or half a unit in 1's last place"
         said = f"it gives the same bits on {found.verified} of {found.trials} random inputs"
         return said if found.first is None else f"{said} (the first other one: {found.of_subject}, {found.of_tree})"
 
@@ -72,9 +103,19 @@ class Revealed:
             "verified": found.verified,
             "trials": found.trials,
             "version": found.version,
+            **({"exp": found.exp, "whole": found.whole} if found.exp else {}),
             "promised": None if self.promised is None else str(self.promised.a),
             "relation": None if self.promised is None else self.promised.kind,
         }
+
+
+#: By framework: the level whose text leaves the order of its sums and products open.
+_LEVELS = {"torch": "ATen", "jax": "StableHLO"}
+_OPEN = re.compile(r"left open by ((?:one )?\w+)")
+
+
+def _framework(found: Probed) -> str:
+    return found.version.partition(" ")[0]
 
 
 def reveal(options: CompareOptions, terms: int, dtype: str, target: str) -> Revealed:

@@ -45,11 +45,13 @@ def _probed(job: dict[str, Any], exchange: Any) -> dict[str, Any]:
     exchange.publish(f"{NAME}.loaded", True)
     calls = 0
 
-    def run(*arrays: Any) -> float:
+    def run(*arrays: Any) -> Any:
         nonlocal calls
         calls += 1
         return runner.run(*arrays)
 
+    if runner.exp is not None:
+        return _softmax(job, runner)
     start = time.monotonic()
     method = reveal_dot if runner.factors == 2 else reveal
     tree = method(run, job["n"], job["dtype"], None, runner.result, name=job["subject"], seed=job["seed"])
@@ -60,6 +62,32 @@ def _probed(job: dict[str, Any], exchange: Any) -> dict[str, Any]:
         "steps": steps, "products": bool(tree.products), "what": tree.what, "runs": runs, "seconds": seconds,
         "verified": found.agree, "first": None if found.first is None else list(found.first), "got": found.of_box,
         "want": found.of_tree, "version": runner.version,
+    }  # fmt: skip
+
+
+def _softmax(job: dict[str, Any], runner: Runner) -> dict[str, Any]:
+    """The same for a denominator.  Random numbers need exp's digits, which only its framework's exp may have."""
+    from equivalence.order.positive import reveal_softmax, verify_masked, verify_random
+
+    calls, n, dtype = 0, job["n"], job["dtype"]
+
+    def run(values: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        return runner.run(values)
+
+    start = time.monotonic()
+    tree = reveal_softmax(run, n, dtype, runner.result, name=job["subject"], seed=job["seed"])
+    seconds, runs = time.monotonic() - start, calls
+    found = verify_masked(tree, runner.run, job["trials"], job["seed"] + 1, dtype, runner.result)
+    assert runner.exp is not None
+    name, exp = runner.exp
+    whole = verify_random(tree, runner.run, exp, job["trials"], job["seed"] + 1, dtype, runner.result)
+    return {
+        "steps": [[step.how, list(step.children), step.dtype] for step in tree.steps], "products": False,
+        "what": tree.what, "runs": runs, "seconds": seconds, "verified": found.agree,
+        "first": None if found.first is None else [found.first], "got": found.of_box, "want": found.of_tree,
+        "version": runner.version, "exp": name, "whole": whole.agree,
     }  # fmt: skip
 
 

@@ -46,6 +46,8 @@ class Probed:
     first: tuple[np.ndarray, ...] | None = None  # the first input that the tree does not reproduce
     of_subject: float = 0.0  # what the two gave for it
     of_tree: float = 0.0
+    exp: str = ""  # of a softmax: the framework's exponential, with which ``whole`` random inputs gave every bit
+    whole: int = 0
 
 
 def probe(
@@ -115,7 +117,7 @@ def _result(subject: str, n: int, dtype: str, trials: int, found: dict[str, Any]
     first = None if found["first"] is None else tuple(_array(value) for value in found["first"])
     return Probed(
         subject, n, dtype, tree, found["runs"], found["seconds"], found["verified"], trials, found["version"],
-        first, found["got"], found["want"],
+        first, found["got"], found["want"], found.get("exp", ""), found.get("whole", 0),
     )  # fmt: skip
 
 

@@ -36,12 +36,16 @@ class Element:
 
 @dataclass(frozen=True, slots=True)
 class Runner:
-    """``run`` takes one array, or two for a dot product; ``result``: the format of what it gives."""
+    """``run`` takes one array, or two for a dot product; ``result``: the format of what it gives.
 
-    run: Callable[..., float]
+    A softmax gives an array (f64) in place of a number, and ``exp`` is its framework's exp(x - max), by name.
+    """
+
+    run: Callable[..., Any]
     factors: int
     result: str
     version: str
+    exp: tuple[str, Callable[[np.ndarray], np.ndarray]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +64,11 @@ LIBRARIES = {
     "torch.sum": ("torch", "sum"),
     "torch.dot": ("torch", "dot"),
     "torch.matmul": ("torch", "matmul"),
+    "torch.softmax": ("torch", "softmax"),
     "jax.numpy.sum": ("jax", "sum"),
     "jax.numpy.dot": ("jax", "dot"),
     "jax.numpy.matmul": ("jax", "matmul"),
+    "jax.nn.softmax": ("jax", "softmax"),
 }
 
 
@@ -115,7 +121,15 @@ def matrices(element: Element, n: int, dtype: str) -> tuple[np.ndarray, np.ndarr
 def check_scalar(count: int, where: str) -> None:
     """A sum is one number."""
     if count != 1:
-        raise UsageError(f"{where} gives {count} values for one sum; it should return one number")
+        raise UsageError(f"{where} gives {count} values for one sum; it should return one number, or a softmax")
+
+
+def is_softmax(run: Callable[[np.ndarray], np.ndarray], n: int, dtype: str) -> bool:
+    """Whether a function of n > 1 values gives 1/n of equal ones each, and 1 where all others are -infinity."""
+    equal, alone = np.zeros(n, storage_dtype(dtype)), np.full(n, -np.inf, storage_dtype(dtype))
+    alone[n - 1] = 0
+    wanted = np.arange(n) == n - 1
+    return n > 1 and bool(np.allclose(run(equal), 1 / n, rtol=0.05)) and bool(np.array_equal(run(alone), wanted))
 
 
 def _numpy_runner(library: Library, n: int, dtype: str) -> Runner:

@@ -170,6 +170,8 @@ def check(subject: Subject, lowered: Lowered, configs: list[Any], how: Any = by_
         assert open_ is not subject.closed
         same = row.config == configs[0]
         assert row.level is (Level.BITWISE if same or subject.closed else Level.REASSOCIATED), row.line()
+        if not row.relation:  # a whole comparison gives up on orders after ten seconds
+            continue
         assert row.relation in (
             ("same",) if same or subject.closed else ("same", "different", "a refines b", "b refines a")
         )
