@@ -207,7 +207,8 @@ class Choices(Functions):
         """v is a power of the multiset's sum, from which the sum can be found again; w a random function of it."""
         v = self.channels.field.v.power(total, _POWER)
         w = self.channels.random(f"the {kind}", total)[1]
-        mark = np.broadcast_to(BOTH | MANY | roots, np.broadcast_shapes(x.mark.shape, roots.shape)) | (x.mark & MAX)
+        kept = x.mark & (MAX | signs.FACTS)  # a maximum of absolute values is not negative, whichever it is
+        mark = np.broadcast_to(BOTH | MANY | roots, np.broadcast_shapes(x.mark.shape, roots.shape)) | kept
         return pick(here, Cell(x.sample, v, w, mark), x)
 
     def op_max(self, site: Site, out: Lanes, a: Lanes, b: Lanes) -> Planes:

@@ -138,3 +138,22 @@ def shifted_logsumexp(by_magnitude: bool, less: float = 0.0) -> Body:
 def test_the_absolute_value_of_what_is_never_negative() -> None:
     assert level(shifted_logsumexp(False), shifted_logsumexp(True), T) in EQUAL
     assert level(shifted_logsumexp(False, 1.5), shifted_logsumexp(True, 1.5), T) not in EQUAL
+
+
+def running_maximum(start: float | None, magnitude: bool) -> Body:
+    """Each row over its largest (absolute) value, which a running maximum finds from ``start`` on."""
+
+    def body(k: Kit, x: Value) -> Value:
+        of = k.b("abs", x) if magnitude else x
+        most = k.c.reduce("max", of, 1)
+        most = most if start is None else k.b("max", k.lit(start, most), most)
+        return k.div(x, k.c.spread(most, x, 1))
+
+    return body
+
+
+def test_a_running_maximum_of_magnitudes_starts_at_zero() -> None:
+    """0 is never above a largest magnitude; it may be above a largest value, and 1e-3 above either."""
+    assert level(running_maximum(None, True), running_maximum(0.0, True), T) in EQUAL
+    assert level(running_maximum(None, False), running_maximum(0.0, False), T) not in EQUAL
+    assert level(running_maximum(None, True), running_maximum(1e-3, True), T) not in EQUAL
