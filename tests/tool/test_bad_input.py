@@ -299,6 +299,6 @@ def test_a_killed_worker_that_is_slow_to_be_gone(tmp_path: Path) -> None:
             return None
 
     child = sandbox.Child(Process(), tmp_path, "a", 0.0, killed_for="time")  # type: ignore[arg-type]
-    options = CompareOptions("a.py", "b.py", timeout=8.0)
+    options = CompareOptions(a="a.py", b="b.py", timeout=8.0)
     with pytest.raises(Undecided, match=r"a\.py: importing the file did not end within 8 s"):
-        orchestrate._raise_failure(child, Exchange(tmp_path), "a.py", options)
+        orchestrate._raise_failure(child, Exchange(tmp_path, mapped=False), "a.py", options)
