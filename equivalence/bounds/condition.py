@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ import numpy as np
 from equivalence.evaluator import Freedoms, Limits, Machine
 from equivalence.evaluator.lanes import Lanes, Planes
 from equivalence.fields.constants import Constant, Form
-from equivalence.interpretations.base import Site
+from equivalence.interpretations.base import Site, Sums
 from equivalence.interpretations.error import unit, wide
 from equivalence.interpretations.error_meaning import MeantError
 from equivalence.interpretations.hashed import Hashed
@@ -73,10 +73,10 @@ class Condition(MeantError):
         made = super().several(site, outs, args, extra)
         return [{**planes, **_nothing(planes["bound"].ndim)} for planes in made]
 
-    def in_any_order(self, out: Lanes, count: Array, size: Array, passed: Planes) -> Planes:
-        planes = super().in_any_order(out, count, size, {"bound": passed["bound"]})
-        loss = _capped(_over(size, np.abs(wide(out)[0])), planes["bound"], out)
-        return {**planes, "loss": loss, "site": np.full(count.shape, NOWHERE, np.int32)}
+    def in_any_order(self, out: Lanes, sums: Sums) -> Planes:
+        planes = super().in_any_order(out, replace(sums, passed={"bound": sums.passed["bound"]}))
+        loss = _capped(_over(sums.size, np.abs(wide(out)[0])), planes["bound"], out)
+        return {**planes, "loss": loss, "site": np.full(sums.count.shape, NOWHERE, np.int32)}
 
     def apply(self, site: Site, out: Lanes, args: Sequence[Lanes]) -> Planes:
         planes = super().apply(site, out, args)

@@ -7,13 +7,15 @@ what a plane means.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from equivalence.evaluator.buffers import Buffer
 from equivalence.evaluator.lanes import Lanes
+from equivalence.interpretations.base import Sums
+from equivalence.numerics.granules import granule
 
 if TYPE_CHECKING:
     from equivalence.evaluator.machine import Machine
@@ -22,14 +24,16 @@ Array = np.ndarray
 
 
 @dataclass(slots=True)
-class Sums:
-    """By element: ``count`` of terms, their magnitudes' ``size``, the sums of planes, and what it was left as."""
+class Known:
+    """Sums by element, and what the elements were left as: ``data`` and the planes of the same names."""
 
-    count: Array
-    size: Array
-    passed: dict[str, Array]
+    sums: Sums
     data: Array
     planes: dict[str, Array]
+
+    def arrays(self) -> list[Array]:
+        return [self.sums.count, self.sums.size, self.sums.step, self.data, *self.sums.passed.values(),
+                *self.planes.values()]  # fmt: skip
 
 
 def names(m: Machine) -> list[str]:
@@ -43,48 +47,46 @@ def before(m: Machine, buffer: Buffer, position: Array, value: Lanes) -> Sums | 
     if not wanted or buffer.cells is None or value.planes is None or buffer.cells.dtype is not value.dtype:
         return None
     at = np.unique(position)
-    now = _look(buffer, wanted, at)
-    known = buffer.sums
+    now, known = _look(buffer, wanted, at), buffer.sums
     if known is None or known.data.size != buffer.cells.data.size:
-        return now
+        return now.sums
     same = known.data[at] == now.data
     for name in wanted:
         same &= known.planes[name][at] == now.planes[name]
-    pick = lambda table, fresh: np.where(same, table[at], fresh)  # noqa: E731
-    passed = {name: pick(known.passed[name], now.passed[name]) for name in wanted}
-    return Sums(pick(known.count, now.count), pick(known.size, now.size), passed, now.data, now.planes)
+    made = [np.where(same, table[at], fresh) for table, fresh in zip(known.arrays(), now.arrays(), strict=True)]
+    return Sums(made[0], made[1], made[2], dict(zip(wanted, made[4:], strict=False)))
 
 
-def _look(buffer: Buffer, wanted: list[str], at: Array) -> Sums:
+def _look(buffer: Buffer, wanted: list[str], at: Array) -> Known:
     """The cells at ``at``; a zero that is exact is no term."""
     cells = buffer.cells
     assert cells is not None and cells.planes is not None
     data = cells.data.reshape(-1)[at].astype(np.float64)
     planes = {name: np.broadcast_to(cells.planes[name], (1, cells.data.size))[0, at] for name in wanted}
-    size = np.abs(data)
-    empty = (size == 0) & np.logical_and.reduce([plane == 0 for plane in planes.values()])
-    return Sums(np.where(empty, 0.0, 1.0), size, dict(planes), data, planes)
+    empty = (data == 0) & np.logical_and.reduce([plane == 0 for plane in planes.values()])
+    return Known(Sums(np.where(empty, 0.0, 1.0), np.abs(data), granule(data), dict(planes)), data, planes)
 
 
-def after(m: Machine, buffer: Buffer, position: Array, value: Lanes, start: Sums) -> None:
+def after(m: Machine, buffer: Buffer, position: Array, value: Lanes, sums: Sums) -> None:
     """Gives the touched elements the planes of a sum in any order; ``position`` and ``value`` are all its new terms."""
     cells = buffer.cells
     assert cells is not None and isinstance(cells.planes, dict) and value.planes is not None
     at, place = np.unique(position, return_inverse=True)
-    term = np.broadcast_to(value.data, (1, position.size))[0].astype(np.float64)
-    add = lambda plane: np.bincount(place, np.broadcast_to(plane, (1, position.size))[0], at.size)  # noqa: E731
-    start.count = start.count + np.bincount(place, minlength=at.size)
-    start.size = start.size + np.bincount(place, np.abs(term), at.size)
-    start.passed = {name: plane + add(value.planes[name]) for name, plane in start.passed.items()}
-    out = Lanes(cells.dtype, (at.size,), cells.data.reshape(-1)[at][None])
-    made = dict(cells.planes)
+    flat = lambda plane: np.broadcast_to(plane, (1, position.size))[0].astype(np.float64)  # noqa: E731
+    terms = flat(value.data)
+    sums.count = sums.count + np.bincount(place, minlength=at.size)
+    sums.size = sums.size + np.bincount(place, np.abs(terms), at.size)
+    sums.step = sums.step.copy()
+    np.minimum.at(sums.step, place, granule(terms))
+    sums.passed = {n: p + np.bincount(place, flat(value.planes[n]), at.size) for n, p in sums.passed.items()}
+    out, made = Lanes(cells.dtype, (at.size,), cells.data.reshape(-1)[at][None]), dict(cells.planes)
     for i in m.interpretations:
         if i.sums_in_any_order:
-            passed = {name: start.passed[name] for name in i.planes}
-            for name, plane in i.in_any_order(out, start.count, start.size, passed).items():
+            own = replace(sums, passed={name: sums.passed[name] for name in i.planes})
+            for name, plane in i.in_any_order(out, own).items():
                 made[name] = _put(made[name], at, plane, cells.data.size)
     buffer.cells = cells.replace(planes=made)
-    _remember(buffer, at, start, list(start.passed))
+    _remember(buffer, at, sums)
 
 
 def _put(target: Array, at: Array, plane: Array, size: int) -> Array:
@@ -93,16 +95,13 @@ def _put(target: Array, at: Array, plane: Array, size: int) -> Array:
     return whole
 
 
-def _remember(buffer: Buffer, at: Array, sums: Sums, wanted: list[str]) -> None:
-    assert buffer.cells is not None and buffer.cells.planes is not None
-    size, known = buffer.cells.data.size, buffer.sums
+def _remember(buffer: Buffer, at: Array, sums: Sums) -> None:
+    assert buffer.cells is not None
+    wanted, size, known = list(sums.passed), buffer.cells.data.size, buffer.sums
     if known is None or known.data.size != size:
-        fresh = lambda: np.full(size, np.nan)  # noqa: E731
-        known = buffer.sums = Sums(
-            fresh(), fresh(), {n: fresh() for n in wanted}, fresh(), {n: fresh() for n in wanted}
-        )
-    known.count[at], known.size[at] = sums.count, sums.size
-    known.data[at] = buffer.cells.data.reshape(-1)[at].astype(np.float64)
-    for name in wanted:
-        known.passed[name][at] = sums.passed[name]
-        known.planes[name][at] = np.broadcast_to(buffer.cells.planes[name], (1, size))[0, at]
+        fresh = [np.full(size, np.nan) for _ in range(4 + 2 * len(wanted))]
+        passed, planes = (dict(zip(wanted, some, strict=False)) for some in (fresh[4:], fresh[4 + len(wanted) :]))
+        known = buffer.sums = Known(Sums(fresh[0], fresh[1], fresh[2], passed), fresh[3], planes)
+    now = _look(buffer, wanted, at)
+    for table, own in zip(known.arrays(), Known(sums, now.data, now.planes).arrays(), strict=True):
+        table[at] = own

@@ -13,7 +13,7 @@ import numpy as np
 from equivalence.evaluator.lanes import Lanes
 
 if TYPE_CHECKING:
-    from equivalence.evaluator.any_order import Sums
+    from equivalence.evaluator.any_order import Known
 
 GAP = 40  # buffers start at multiples of 2^40: an address names its buffer
 
@@ -34,7 +34,7 @@ class Buffer:
     ways: np.ndarray | None = None  # uint32[elements]: in which ways it was changed: a bit each (Visits.mixed)
     ways_epoch: int = -1
     written: bool = False
-    sums: Sums | None = None  # of elements that float additions in an open order have made
+    sums: Known | None = None  # of elements that float additions in an open order have made
     borrowed: bool = False  # the cells' arrays are also a value's: copied before the next write
 
     @property

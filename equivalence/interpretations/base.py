@@ -34,6 +34,20 @@ class Site:
     span: Span = UNKNOWN_SPAN
 
 
+@dataclass(slots=True)
+class Sums:
+    """Float sums, each an element of arrays [n]: of how many terms, and what is known of them together.
+
+    ``size``: their magnitudes added up; ``step``: a power of two of which all are multiples, infinite of zeros;
+    ``passed``: each plane of theirs added up.
+    """
+
+    count: np.ndarray
+    size: np.ndarray
+    step: np.ndarray
+    passed: dict[str, np.ndarray]
+
+
 @lru_cache(maxsize=65536)
 def tag(text: str) -> int:
     """A stable number for a name, the mixer's tag: 63 bits, so that no two names of a run ever share one."""
@@ -60,11 +74,8 @@ class Interpretation:
         """Planes of fresh undefined lanes numbered from ``first``; ``lanes.data`` has the full extents."""
         raise NotImplementedError(f"{self.name}: undefined")
 
-    def in_any_order(self, out: Lanes, count: np.ndarray, size: np.ndarray, passed: Planes) -> Planes:
-        """Planes [n] of n float sums that are made in some order, one sum of which is in ``out``.
-
-        By sum: the ``count`` of its terms, their magnitudes added up, and each plane of the terms added up.
-        """
+    def in_any_order(self, out: Lanes, sums: Sums) -> Planes:
+        """Planes [n] of n float sums that are made in some order; ``out`` has the sums of one order."""
         raise NotImplementedError(f"{self.name}: in_any_order")
 
     def steered(self, value: Lanes) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 
 from equivalence.evaluator.lanes import ALL, Lanes, Planes
 from equivalence.interpretations import error_dots, error_loops, error_math, ieee
-from equivalence.interpretations.base import Interpretation, Site
+from equivalence.interpretations.base import Interpretation, Site, Sums
 from equivalence.interpretations.hashed import Hashed
 from equivalence.numerics.error_bounds import DEFAULT_TARGET, declared_bound, error_at
 from equivalence.numerics.formats import format_of
@@ -326,14 +326,14 @@ class Error(Interpretation):
             return np.where(most > format_of(out.dtype.name).max, np.inf, known + lost)
         return self.unknown(site, out, x, [full.sum(axis=axis)], growth)
 
-    def in_any_order(self, out: Lanes, count: Array, size: Array, passed: Planes) -> Planes:
+    def in_any_order(self, out: Lanes, sums: Sums) -> Planes:
         """n - 1 roundings of the sum of magnitudes, whichever lane comes first."""
-        steps, place = np.unique(np.maximum(count, 1) - 1, return_inverse=True)
+        steps, place = np.unique(np.maximum(sums.count, 1) - 1, return_inverse=True)
         unknown = ~np.isfinite(wide(out)[0])
         planes: Planes = {}
-        for name, errors in passed.items():
+        for name, errors in sums.passed.items():
             growth = np.array([self._growth(out, GROWTH[name], int(n)) for n in steps])[place]
-            planes[name] = np.where(unknown, np.inf, errors + growth * size)
+            planes[name] = np.where(unknown, np.inf, errors + growth * sums.size)
         return planes
 
     @staticmethod

@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 
 from equivalence.evaluator.lanes import Lanes, Planes
-from equivalence.interpretations.base import Site
+from equivalence.interpretations.base import Site, Sums
 from equivalence.interpretations.error import Error, wide
 from equivalence.interpretations.error_meaning import MeantError
 from equivalence.interpretations.ties import Ties, along, ordered, winners, words_of
 from equivalence.numerics.formats import format_of
+from equivalence.numerics.granules import granule, held
 from lowering.ir.types import DType
 
 Array = np.ndarray
@@ -26,19 +27,6 @@ NO_KEYS = np.zeros(0, np.uint64)
 #: f(x) that every implementation returns exactly: {function: (x, ...)}.
 _FIXED = {"exp": 0.0, "exp2": 0.0, "log": 1.0, "log2": 1.0, "tanh": 0.0}
 _COARSE = {"tf32": 11, "bf16": 8}
-
-
-def granule(x: Array) -> Array:
-    """The largest power of two of which ``x`` is a multiple; infinite for 0, 0 for what is not finite."""
-    mantissa, exponent = np.frexp(np.where(np.isfinite(x), x, 0.0))
-    whole = (mantissa * 2.0**53).astype(np.int64)
-    step = np.ldexp((whole & -whole).astype(np.float64), exponent - 53)
-    return np.where(np.isfinite(x), np.where(whole == 0, np.inf, step), 0.0)
-
-
-def held(size: Array, step: Array, bits: int) -> Array:
-    """Whether every multiple of ``step`` up to ``size`` has at most ``bits`` significant bits."""
-    return size < 2.0**bits * step
 
 
 def _bits(dt: DType) -> int:
@@ -60,6 +48,12 @@ class TieError(MeantError):
         self.seen: list[Array] = []
 
     # -- exact arithmetic ------------------------------------------------------------------------------------------
+
+    def in_any_order(self, out: Lanes, sums: Sums) -> Planes:
+        """Exact terms whose sums the format holds are added exactly in every order."""
+        planes = super().in_any_order(out, sums)
+        exact = held(sums.size, sums.step, _bits(out.dtype)) & (sums.passed["bound"] == 0)
+        return {"bound": np.where(exact, 0.0, planes["bound"])}
 
     def op_add(self, site: Site, out: Lanes, x: Sequence[Lanes], e: Sequence[Array], growth: Any) -> Array:
         error = super().op_add(site, out, x, e, growth)

@@ -7,9 +7,12 @@ import pytest
 
 from equivalence.bounds.check import check
 from equivalence.bounds.observe import SLACK, Subject
+from equivalence.evaluator import Machine
 from equivalence.interpretations.error import Error
 from equivalence.interpretations.error_meaning import MeantError
 from equivalence.interpretations.summation import Summation
+from equivalence.interpretations.tie_error import TieError
+from equivalence.interpretations.ties import Ties
 from lowering.ir.program import Program
 from tests.bounds.programs import dot, product, scan
 from tests.tolerance.programs import COUNTED, normal, total
@@ -95,3 +98,12 @@ def test_a_running_product_that_underflows_has_no_bound_from_there_on() -> None:
     x = np.tile(np.array([0.5, 1e-30, 1e-30, 1e30, 2.0], np.float32), (3, 1))
     references = Subject.of(scan("sequential", 5, combine="mul")).references({"x": x})
     assert references is not None and references[0].judged.all(0).tolist() == [True, True, False, False, False]
+
+
+@pytest.mark.parametrize(("scale", "exact"), [(1.0, True), (0.1, False)])
+def test_whole_numbers_that_collide_are_added_exactly(scale: float, exact: bool) -> None:
+    """Where ties matter: every order gives the same."""
+    x = (np.arange(64) * scale).astype(np.float32)
+    inputs, ties = {"x": x, "place": np.arange(64, dtype=np.int32) % 4}, Ties(0)
+    found = Machine(COUNTED, [ties, TieError(Error(usual=False), ties)]).run(inputs).outputs["out0"]
+    assert found.planes is not None and (not found.planes["bound"].any()) == exact
