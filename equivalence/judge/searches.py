@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from equivalence.judge.judge import Judge
 
 LARGE = ("a hundred times as large", "ties", "far below zero")
+MEETING = ("all equal", "ties")
 MOST_CANCELLING, MOST_EDGED = 1 << 16, 1 << 17  # input elements
 MOST_LITERALS = 64  # of one constant array
 
@@ -26,6 +27,7 @@ MOST_LITERALS = 64  # of one constant array
 def run(judge: Judge, tally: Tally) -> None:
     """All of them but ``at_large``."""
     cancelling(judge, tally)
+    meeting(judge, tally)
     edges(judge, tally)
     turning(judge, tally)
 
@@ -48,6 +50,13 @@ def cancelling(judge: Judge, tally: Tally) -> None:
     pair = min(judge.pairs, key=lambda p: (_exact_extents(p), p.size))
     if pair is not judge.tested()[0] and pair.size <= MOST_CANCELLING:
         derived(judge, pair, list(inputs.EQUAL), tally)
+
+
+def meeting(judge: Judge, tally: Tally) -> None:
+    """One value throughout at extents that are powers of two: there a mean, or a share of a sum, is met exactly."""
+    pair = max(judge.pairs, key=lambda p: (_exact_extents(p), -p.size))
+    if pair is not judge.tested()[0] and pair.size <= MOST_CANCELLING and _exact_extents(pair):
+        derived(judge, pair, MEETING, tally)
 
 
 def edges(judge: Judge, tally: Tally) -> None:
