@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from equivalence.judge import judge
@@ -10,6 +12,7 @@ from irverify.collect import Variant
 from lowering.ir.parser import parse_program
 from lowering.ir.printer import print_program
 from tests.corpus.conftest import Captured
+from tests.corpus.explained import missing
 from tests.corpus.harness import Case, cases, doubled, swapped
 
 every_pair = pytest.mark.parametrize("case", cases(), ids=lambda case: case.name)
@@ -31,6 +34,10 @@ def test_verdict(case: Case, captured: Captured) -> None:
     errors = {finding.code for finding in report.findings if finding.severity == "error"}
     if report.verdict.level is not Level.DIFFERENT:
         assert errors == ({case.expect["finding"]} if "finding" in case.expect else set())
+    if report.verdict.level is Level.REASSOCIATED:
+        assert not missing(report)
+        silent = replace(report, orders=[], outputs=[replace(o, freedoms=[]) for o in report.outputs])
+        assert missing(silent)  # of a report that names neither
     if "culprit" in case.expect:
         assert report.witness is not None
         assert report.divergence is not None and report.divergence.b is not None
