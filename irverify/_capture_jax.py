@@ -65,13 +65,9 @@ class JaxAdapter:
         return function(*self._real(args))
 
     def shapes_of(self, make: Callable[[], Any]) -> list[tuple[int, ...]]:
-        import jax
+        from lowering.capture.jax_host import shapes_made
 
-        try:
-            made = jax.eval_shape(make)
-        except Exception:  # the user's code needs data, or makes it with numpy; it is run for good where that shows
-            return []
-        return [tuple(leaf.shape) for leaf in jax.tree.leaves(made)]
+        return shapes_made(make)
 
     def is_model(self, entry: Any) -> bool:
         """A class called Model without parameters of its own to share: built, then called."""

@@ -203,3 +203,14 @@ def _trace(jax: Any, lowered: Any, inputs: Named, outputs: Callable[[Any], list[
     bare = lowered.as_text(debug_info=False) + json.dumps(options, sort_keys=True)
     key = hashlib.sha256(bare.encode()).hexdigest()[:16]
     return JaxTrace(lowered.as_text(debug_info=True), given, out, key, options, notes)
+
+
+def shapes_made(make: Callable[[], Any]) -> list[tuple[int, ...]]:
+    """The shapes of all arrays in what ``make`` gives, which is traced, not run; [] where it makes them with numpy."""
+    import jax
+
+    try:
+        made = jax.eval_shape(make)
+    except Exception:  # the user's code needs data; it is run for good where that shows
+        return []
+    return [tuple(leaf.shape) for leaf in jax.tree.leaves(made)]
