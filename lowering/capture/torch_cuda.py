@@ -151,7 +151,7 @@ def _cuda_attributes(gpu: VirtualGpu, streams: Callable[[], Streams]) -> dict[st
         "seed": lambda: streams().seed_cuda(UNSEEDED),
         "seed_all": lambda: streams().seed_cuda(UNSEEDED),
         "initial_seed": lambda: streams().initial_seed(),
-        "default_generators": (_CudaGenerator(),),
+        "default_generators": (_CudaGenerator(streams),),
         "get_rng_state": lambda *a: streams().save_cuda(),
         "set_rng_state": lambda state, *a: streams().restore_cuda(state),
         "is_current_stream_capturing": _always(False),
@@ -162,19 +162,34 @@ def _cuda_attributes(gpu: VirtualGpu, streams: Callable[[], Streams]) -> dict[st
 
 
 class _CudaGenerator(torch.Generator):
-    """torch.cuda.default_generators[0]: its state is 16 bytes, seed and offset, which Philox kernels unpack."""
+    """torch.cuda.default_generators[0]: its state is 16 bytes, seed and offset, which Philox kernels unpack.
 
-    def __new__(cls) -> _CudaGenerator:
+    It begins anew with every capture.  Whoever moves the offset on has drawn numbers, unless the file set the seed.
+    """
+
+    def __new__(cls, streams: Callable[[], Streams]) -> _CudaGenerator:
         return super().__new__(cls, device="cpu")  # pyright: ignore[reportCallIssue]
 
-    def __init__(self) -> None:
-        self._pair = [0, 0]
+    def __init__(self, streams: Callable[[], Streams]) -> None:
+        self._streams, self._of, self._pair, self._seeded = streams, streams(), [0, 0], False
+
+    def _begin(self) -> Streams:
+        now = self._streams()
+        if now is not self._of:
+            self._of, self._pair, self._seeded = now, [0, 0], False
+        return now
 
     def get_state(self) -> torch.Tensor:
+        self._begin()
         return torch.tensor(self._pair, dtype=torch.int64, device="cpu").view(torch.uint8)
 
     def set_state(self, state: torch.Tensor) -> _CudaGenerator:
-        self._pair = state.view(torch.int64).tolist()
+        now, (seed, offset) = self._begin(), state.view(torch.int64).tolist()
+        moves = seed == self._pair[0] and offset > self._pair[1]
+        if moves and not self._seeded:
+            now.asked.append(f"cuda's generator from {self._pair[1]} on")
+        self._seeded = self._seeded or not moves
+        self._pair = [seed, offset]
         return self
 
 

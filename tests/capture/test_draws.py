@@ -180,3 +180,29 @@ def test_keys_of_jax(a: int, b: int | None, same: bool) -> None:
     x = programs[0].input_names[0]
     verdict = judge(programs[:1], programs[1:], [{x: X}], OPTIONS).verdict
     assert verdict.level is (Level.BITWISE if same else Level.UNDECIDED), verdict
+
+
+def philox(seed: int | None = None, steps: int = 4, scale: float = 1.0) -> Host:
+    """A host that hands the state of cuda's generator to a kernel of its own, and moves it on."""
+
+    def run(x: torch.Tensor) -> Any:
+        generator = torch.cuda.default_generators[0]
+        if seed is not None:
+            generator.set_state(torch.tensor([seed, 0]).view(torch.uint8))
+        state = generator.get_state()
+        number, offset = map(int, state.view(torch.int64))
+        state.view(torch.int64)[1] += steps
+        generator.set_state(state)
+        return x * (number + offset + scale)
+
+    return run
+
+
+def test_the_state_of_cudas_generator_is_a_draw(session: Any) -> None:
+    """Of every capture anew; where the file has set the seed, its numbers are constants."""
+    traces = [session.capture(philox(), [X]) for _ in range(2)]
+    assert [trace.host_draws for trace in traces] == [["cuda's generator from 0 on"]] * 2
+    assert not session.capture(philox(seed=3), [X]).host_draws
+    assert judged(session, philox(), philox()).verdict.level is Level.BITWISE
+    assert judged(session, philox(), lambda x: x * 1.0).verdict.level is Level.UNDECIDED
+    assert judged(session, philox(seed=3), philox(seed=3, scale=2.0)).verdict.level is Level.DIFFERENT
