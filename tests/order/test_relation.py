@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from equivalence.order.canonical import digest
 from equivalence.order.relation import legal_orders, relate, worst
-from equivalence.order.tree import OrderTree, Step
+from equivalence.order.tree import OrderTree, Step, evaluate
 from tests.order import trees
 from tests.order.trees import Grower
 
@@ -241,6 +241,24 @@ def test_legal_orders_and_the_worst_one_fill_in_what_is_open(size: int, seed: in
         assert not filled.open_steps()
         assert relate(filled, tree).kind in ("same", "a refines b")
         assert filled.depth() <= worst(tree).depth() <= tree.depth()
+
+
+def dotted(by: str) -> OrderTree:
+    grower = Grower(8, products=True)
+    grower.step("open", range(8), by=by)
+    return grower.tree()
+
+
+@pytest.mark.parametrize(("by", "fuses"), [("one dot", True), ("TTIR", False)])
+def test_legal_orders_fuse_products_inside_a_dot_alone(by: str, fuses: bool) -> None:
+    drawn = [legal_orders(dotted(by), np.random.default_rng(seed)) for seed in range(30)]
+    kinds = [{step.how for step in tree.steps} for tree in drawn]
+    assert ({"fma"} in kinds or {"add", "fma"} in kinds) is fuses and {"add"} in kinds
+    assert all(step.by == "" for tree in drawn for step in tree.steps)
+    assert all(relate(tree, dotted(by)).kind == "a refines b" for tree in drawn)
+    factors = np.random.default_rng(0).standard_normal((8, 2, 1)).astype(np.float32)
+    results = {float(evaluate(tree, [(a, b) for a, b in factors])[0]) for tree in drawn}
+    assert len(results) > 1 and all(abs(r - float((factors[:, 0] * factors[:, 1]).sum())) < 1e-5 for r in results)
 
 
 def all_fillings(tree: OrderTree) -> set[str]:
