@@ -58,7 +58,7 @@ def run(judge: Judge, report: Report) -> None:
         return
     sides = [_of(judge, side, pair, pair.inputs, {}) for side in "AB"]
     for position, output in enumerate(report.outputs):
-        output.condition_a, output.condition_b = (_result(found and found[position]) for found in sides)
+        output.condition_a, output.condition_b = (_result(found[position] if found else None) for found in sides)
 
 
 def _result(found: Cancellation | None) -> Conditioning | None:
