@@ -87,7 +87,8 @@ ENTRIES = (
         "special-values",
         "equal for finite inputs, different at NaN, infinities or overflow",
         """A verdict speaks of inputs whose computation stays finite. For some input with a NaN or an infinity, or one
-        that overflows, the two give different results.""",
+        that overflows, the two give different results. An error where ties alone tell them apart, which are finite
+        inputs, unless A leaves open what is done with them.""",
         """max(NaN, 3) is 3 in some languages and NaN in others; masks added as -inf turn NaN into NaN where a select
         does not.""",
         """

@@ -39,7 +39,7 @@ def softmax(shape: Any, adds: str = "f32", result: str = "f32") -> Row:
             if not isinstance(part, tuple):
                 return e[part]
             one, other = map(total, part)
-            return np.asarray(casts.cast(np.float64(one) + np.float64(other), "f64", adds))
+            return np.asarray(casts.cast(np.asarray(np.float64(one) + np.float64(other)), "f64", adds))
 
         quotient = casts.cast(e.astype(np.float64) / np.float64(total(shape)), "f64", adds)
         return np.asarray(casts.cast(np.asarray(quotient).astype(np.float64), "f64", result)).astype(np.float64)
