@@ -224,6 +224,8 @@ def judged(collected: Collected, options: CompareOptions, given: Given | None = 
     report = _judge(programs_a, programs_b, [v.inputs for v in variants], options, collected.laid_out, given)
     for shape, variant in zip(report.shapes, variants):
         shape.note = shape.note or variant.label
+        if variant.label == oversize.LABEL:  # the judge calls the first one the given one
+            shape.note = shape.note.replace("given", oversize.LABEL, 1)
     if options.target_b is not None and variants:
         report.findings += _migrated(variants[0], options, options.target_b, report.verdict.level)
     return report

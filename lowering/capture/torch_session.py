@@ -127,10 +127,7 @@ class TorchSession:
         self, fn: Any, args: Any, claim: torch.device, backward: bool, read_back: ReadBack | None, config: int | None,
         call_again: bool, refill: bool, cotangents: CotangentLayout,
     ) -> HostTrace:  # fmt: skip
-        stale = frozenset(storage._cdata for storage in self._stale)
-        self.dispatcher.clocks.begin()
-        self.dispatcher.host_copies.begin()
-        recorder = Recorder(self.gpu.target, read_back, stale, self.dispatcher.clocks)
+        recorder = self._recorder(read_back)
         placer = InputPlacer(recorder, claim, backward)
         with (
             torch.random.fork_rng(devices=[]),
@@ -169,12 +166,12 @@ class TorchSession:
                 return recorder.trace
             trace = copied(recorder.trace)
             with python_generators(), torch.set_grad_enabled(True):
+                again = partial(run_captured, call)
                 if call_again:
-                    self.second = watch.after(outputs, lambda: run_captured(call, values))
+                    self.second = watch.after(outputs, partial(again, values))
                 quiet = refill and (self.second is None or self.second.shows_nothing)
                 if quiet and backward:
                     why = watch.why_not()
-                    again = partial(run_captured, call)
                     self.interleaved = (
                         Interleaved(unseen=why)
                         if why
@@ -182,8 +179,15 @@ class TorchSession:
                     )
                 if quiet and not watch.why_not(writes=True):
                     first = outputs if self.second is None else {}  # else it has told of these
-                    self.refilled = look(recorder, values, first, partial(run_captured, call), ended)
+                    self.refilled = look(recorder, values, first, again, ended)
         return trace
+
+    def _recorder(self, read_back: ReadBack | None) -> Recorder:
+        """A trace of its own for a capture that begins."""
+        stale = frozenset(storage._cdata for storage in self._stale)
+        self.dispatcher.clocks.begin()
+        self.dispatcher.host_copies.begin()
+        return Recorder(self.gpu.target, read_back, stale, self.dispatcher.clocks)
 
     @contextlib.contextmanager
     def _recording(self, recorder: Recorder, config: int | None) -> Iterator[None]:
