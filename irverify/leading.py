@@ -5,8 +5,11 @@ Takes a Job and the loaded module; gives Recipe: a plan of sizes, and the argume
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -173,14 +176,21 @@ def made(module: ModuleType, call: Callable[..., Any], data_of: Callable[[Any, s
 
 
 def set_sizes(module: ModuleType, sizes: shapes.Sizes) -> None:
-    """Sets module-level ints of these names, and items of tuples ('shape[0]'); one that the module has not is left."""
+    """Sets module-level ints of these names, items of tuples ('shape[0]') and what the file computes from them.
+
+    A name that the module does not have as an int is left alone.
+    """
     for name, size in sizes.items():
-        whole, _, index = name.rstrip("]").partition("[")
-        value = getattr(module, whole, None)
-        if not index and type(value) is int:
-            setattr(module, whole, size)
-        elif index and type(value) is tuple and int(index) < len(value):
-            setattr(module, whole, (*value[: int(index)], size, *value[int(index) + 1 :]))
+        if type(getattr(module, name, None)) is int:
+            setattr(module, name, size)
+    for name, value in shapes.following(_tree(getattr(module, "__file__", None)), sizes).items():
+        if type(getattr(module, name, None)) is type(value):
+            setattr(module, name, value)
+
+
+@cache
+def _tree(file: str | None) -> ast.Module:
+    return ast.parse(Path(file).read_text()) if file else ast.Module([], [])
 
 
 def _as_arguments(value: Any) -> Arguments:

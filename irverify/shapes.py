@@ -168,23 +168,60 @@ def blocks_in(tree: ast.Module) -> list[int]:
     return sorted(value for value in literals if value in _BLOCKS + _LONG)
 
 
-def sizes_in(tree: ast.Module) -> Sizes:
-    """Module-level ints that get_inputs or get_init_inputs read: what a KernelBench file calls its sizes.
+Known = dict[str, int | tuple[int, ...]]
 
-    Also those of module-level tuples of ints, as 'shape[0]'; a size may be written as a product or sum of others.
+
+def sizes_in(tree: ast.Module) -> Sizes:
+    """Module-level ints behind what get_inputs or get_init_inputs read: what a KernelBench file calls its sizes.
+
+    Also those of module-level tuples of ints, as 'shape[0]'.  What is computed from other sizes follows these
+    (``values_in``) and is none of its own.
     """
-    found: dict[str, int | tuple[int, ...]] = {}
-    for node in tree.body:
-        value = _whole(node.value, found) if isinstance(node, ast.Assign) else None
-        if value is not None and isinstance(node, ast.Assign):
-            found.update({target.id: value for target in node.targets if isinstance(target, ast.Name)})
     makers = [n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name in ("get_inputs", "get_init_inputs")]
     read = {n.id for maker in makers for n in ast.walk(maker) if isinstance(n, ast.Name)}
+    known = values_in(tree, {})
+    for name, value in reversed(list(_assigned(tree))):
+        read |= _names(value) if name in read else set()
     sizes: Sizes = {}
-    for name in (name for name in found if name in read):
-        value = found[name]
-        sizes |= {name: value} if isinstance(value, int) else {f"{name}[{i}]": size for i, size in enumerate(value)}
+    for name, value in _assigned(tree):
+        if name in read and name in known and not _names(value):
+            whole = known[name]
+            sizes |= {name: whole} if isinstance(whole, int) else {f"{name}[{i}]": n for i, n in enumerate(whole)}
     return sizes
+
+
+def values_in(tree: ast.Module, sizes: Sizes) -> Known:
+    """Module-level ints and tuples of ints, where these sizes have these values and the rest follows from them."""
+    known: Known = {}
+    for name, value in _assigned(tree):
+        whole = _whole(value, known)
+        if isinstance(whole, tuple) and not _names(value):
+            whole = tuple(sizes.get(f"{name}[{i}]", size) for i, size in enumerate(whole))
+        elif whole is not None and not _names(value):
+            whole = sizes.get(name, whole)
+        known.pop(name, None)
+        known |= {} if whole is None else {name: whole}
+    return known
+
+
+def following(tree: ast.Module, sizes: Sizes) -> Known:
+    """What ``sizes`` make of the file's own ints and tuples: those that are named there or computed from one named."""
+    moved = {name.partition("[")[0] for name in sizes}
+    for name, value in _assigned(tree):
+        moved |= {name} if _names(value) & moved else set()
+    return {name: value for name, value in values_in(tree, sizes).items() if name in moved}
+
+
+def _assigned(tree: ast.Module) -> list[tuple[str, ast.expr]]:
+    """Names and values of module-level assignments, in order; without names that are changed in place."""
+    nodes = [node for node in tree.body if isinstance(node, ast.Assign)]
+    changed = {n.target.id for n in ast.walk(tree) if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name)}
+    pairs = [(target.id, node.value) for node in nodes for target in node.targets if isinstance(target, ast.Name)]
+    return [(name, value) for name, value in pairs if name not in changed]
+
+
+def _names(value: ast.expr) -> set[str]:
+    return {node.id for node in ast.walk(value) if isinstance(node, ast.Name)}
 
 
 _ARITHMETIC: dict[type[ast.operator], Callable[[int, int], int]] = {

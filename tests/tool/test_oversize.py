@@ -6,6 +6,7 @@ import ast
 import json
 from collections.abc import Callable
 from math import prod
+from pathlib import Path
 from types import ModuleType
 
 from equivalence.verdicts import Level
@@ -79,19 +80,44 @@ def test_a_side_that_takes_no_smaller_sizes(run: Run, write: Write) -> None:
     assert "A does not run there" in result.output and "--shapes" in result.output
 
 
-def test_sizes_written_as_products_and_in_tuples() -> None:
-    source = "n = 2048 * 2\nshape = (n, 7)\ndef get_inputs():\n    return make(n, *shape)\n"
-    assert shapes.sizes_in(ast.parse(source)) == {"n": 4096, "shape[0]": 4096, "shape[1]": 7}
+SIZES = """
+n = 2048 * 2
+c, other = 3, 4
+k = c = 6
+shape = (n, 7)
+whole = (8, 9)
+total = n * k // 2
+grown = 5
+grown += 1
+made = f(3)
+def get_inputs():
+    return make(total, grown, made, *shape, *whole)
+"""
+
+
+def test_sizes_are_what_others_are_computed_from() -> None:
+    assert shapes.sizes_in(ast.parse(SIZES)) == {"n": 4096, "k": 6, "whole[0]": 8, "whole[1]": 9}
     source = "n = f(3)\nk = -n\nshape = (n, 7)\ndef get_inputs():\n    return make(n, k, *shape)\n"
     assert shapes.sizes_in(ast.parse(source)) == {}
 
 
-def test_items_of_tuples_are_set() -> None:
+def test_what_is_computed_from_sizes_follows_them() -> None:
+    follows = shapes.following(ast.parse(SIZES), {"n": 10, "whole[1]": 3})
+    assert follows == {"n": 10, "shape": (10, 7), "whole": (8, 3), "total": 30}
+    assert shapes.following(ast.parse(SIZES), {}) == {}
+
+
+def test_sizes_are_set_in_a_module(tmp_path: Path) -> None:
+    file = tmp_path / "made.py"
+    file.write_text(SIZES.replace("made = f(3)\n", "made = 11\n"))
     module = ModuleType("made")
-    module.n, module.shape = 4, (5, 6)  # type: ignore[attr-defined]
-    leading.set_sizes(module, {"n": 8, "shape[1]": 9, "shape[7]": 1, "other": 2, "n[0]": 3})
-    assert (module.n, module.shape) == (8, (5, 9))  # type: ignore[attr-defined]
-    assert not hasattr(module, "other")
+    exec(file.read_text(), vars(module))
+    module.__file__ = str(file)
+    leading.set_sizes(module, {"n": 8, "whole[1]": 3, "missing": 2, "f": 1})
+    assert (module.n, module.shape, module.whole, module.total) == (8, (8, 7), (8, 3), 24)
+    assert (module.grown, module.made, module.k) == (6, 11, 6) and not hasattr(module, "missing")
+    leading.set_sizes(module, {"n": 4096, "whole[1]": 9})
+    assert (module.shape, module.whole, module.total) == ((4096, 7), (8, 9), 4096 * 3)
 
 
 def job(*given: str) -> Job:
