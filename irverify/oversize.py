@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from math import prod
-from types import ModuleType
 from typing import Protocol
 
 from irverify import leading, shapes
@@ -34,8 +33,8 @@ Smaller = tuple[leading.Recipe, str]
 class Source(Protocol):
     """Where the arrays of a call come from, where no spec says it."""
 
-    def shapes(self) -> Sequence[Shape]:
-        """Of all arrays that the file makes at the sizes set in it, weights too; they are not made for it."""
+    def shapes(self, sizes: Sizes) -> Sequence[Shape]:
+        """Of all arrays that the file makes at these sizes, weights too; they are not made for it."""
         ...
 
     def values(self) -> leading.Arguments:
@@ -47,7 +46,7 @@ class Source(Protocol):
         ...
 
 
-def smaller(job: Job, module: ModuleType, source: Source) -> Iterator[Smaller]:
+def smaller(job: Job, source: Source) -> Iterator[Smaller]:
     """Recipes at smaller sizes and what to say of the given ones; nothing where these can be run.
 
     Lists of the user's own and arrays beside integers stay what they are.  Raises UsageError where arrays without names
@@ -56,20 +55,14 @@ def smaller(job: Job, module: ModuleType, source: Source) -> Iterator[Smaller]:
     if job.specs is not None:
         yield from _of_specs(job)
     elif job.sizes and job.shapes == ["auto"]:
-
-        def elements(sizes: Sizes) -> int:
-            leading.set_sizes(module, sizes)
-            return sum(map(prod, source.shapes()))
-
-        for fit, words in _instead(job.sizes, elements):
+        for fit, words in _instead(job.sizes, lambda sizes: sum(map(prod, source.shapes(sizes)))):
             yield source.recipe(replace(job, sizes=fit)), words
-        leading.set_sizes(module, job.sizes)
     elif job.shapes == ["auto"]:
         yield from _of_values(job, source)
 
 
 def _of_values(job: Job, source: Source) -> Iterator[Smaller]:
-    asked = sum(map(prod, source.shapes()))
+    asked = sum(map(prod, source.shapes({})))
     if asked > MOST_MADE:
         raise UsageError(
             f"get_inputs() makes {asked:,} elements, which is too many to run; give their sizes names at module level "

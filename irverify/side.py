@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from math import prod
 from pathlib import Path
 from types import ModuleType
@@ -97,7 +97,7 @@ class SideRun:
     def _begin(self) -> leading.Recipe:
         """Set of shapes number 0: the given one, or where that is too large to be run a smaller one that A takes."""
         words = ""
-        for recipe, words in oversize.smaller(self.job, self.module, _Source(self)):
+        for recipe, words in oversize.smaller(self.job, _Source(self)):
             label = oversize.LABEL
             if self._try(0, label, partial(self._variant, label, recipe, recipe.plan.given)):
                 self.exchange.publish(oversize.PUBLISHED, {"message": words})
@@ -438,19 +438,34 @@ class SideRun:
 
 
 class _Source:
-    """The arrays of a side's file, or those of the Python API, for oversize."""
+    """The arrays of a side's file, or those of the Python API, for oversize.
+
+    Shapes are asked of a copy of the file: what it caches where no data exist is of no use in a call.
+    """
 
     def __init__(self, side: SideRun) -> None:
         self.side = side
 
-    def shapes(self) -> list[shapes.Shape]:
+    @cached_property
+    def _copy(self) -> ModuleType | None:
+        """None where the file cannot be loaded twice (it registers something by name)."""
+        try:
+            return loading.load_again(self.side.module, Path(self.side.job.path))
+        except Exception:  # the user's code; without shapes it is run for good
+            return None
+
+    def shapes(self, sizes: shapes.Sizes) -> list[shapes.Shape]:
         side = self.side
         if side.exchange.has("api"):
             return [array.data.shape for array in arrays_in([value for _, value in self.values()])]
-        made = side.adapter.shapes_of(side.module.get_inputs)
+        module = self._copy
+        if module is None:
+            return []
+        leading.set_sizes(module, sizes)
+        made = side.adapter.shapes_of(module.get_inputs)
         if side.adapter.is_model(side.entry) and side.job.init_from in (None, side.job.side):
-            init = getattr(side.module, "get_init_inputs", list)
-            made += side.adapter.shapes_of(lambda: side.entry(*init()))
+            init, entry = getattr(module, "get_init_inputs", list), loading.find(module, side.job.entry)
+            made += side.adapter.shapes_of(lambda: entry(*init()))
         return made
 
     def values(self) -> leading.Arguments:

@@ -73,6 +73,30 @@ def test_files_that_ask_for_too_much(run: Run, write: Write, judged_at: Judge) -
     assert seen[0].variants[0].inputs["x"].shape == (3 * 1024 * 4096 // 16, 3)
 
 
+KEEPS = """
+import numpy as np
+kept = []
+def get_inputs():
+    kept.append(1)
+    return [np.ones((4, len(kept)), "float32")]
+"""
+ONCE = "import pathlib\nseen = pathlib.Path(__file__ + '.seen')\nassert not seen.exists()\nseen.touch()\n"
+
+
+def test_what_a_file_keeps_where_no_data_exist_is_not_seen_by_a_call(run: Run, write: Write, judged_at: Judge) -> None:
+    seen = judged_at(Level.REAL)
+    result = run("compare", write("a.py", KEEPS + GOOD), write("b.py", GOOD))
+    assert result.exit_code == 0, result.output
+    assert seen[0].variants[0].inputs["x"].shape == (4, 1)
+
+
+def test_a_file_that_can_be_loaded_only_once_is_run_as_it_is(run: Run, write: Write, judged_at: Judge) -> None:
+    seen = judged_at(Level.REAL)
+    result = run("compare", write("a.py", ONCE + KEEPS + GOOD), write("b.py", GOOD))
+    assert result.exit_code == 0, result.output
+    assert seen[0].variants[0].inputs["x"].shape == (4, 1)
+
+
 def test_a_side_that_takes_no_smaller_sizes(run: Run, write: Write) -> None:
     strict = "def double(x):\n    assert x.shape[0] == 8192\n    return x + x\n"
     result = run("compare", write("a.py", strict), write("b.py", GOOD), "--input", "f32[8192,4096]")
