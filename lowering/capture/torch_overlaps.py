@@ -22,12 +22,14 @@ OVERWRITTEN = "writes memory that other lanes of the same operation read"
 TWICE = "writes several values to one element"
 #: Lane by lane, though torch does not tag them so.
 _LANEWISE = frozenset({"aten.copy_", "aten.masked_fill_", "aten.where"})
-#: Every element of the result reads a row of the operands.
+#: Every element of the result reads a row of the operands, and one element of what is added to their product.
+_ADDED_TO = ("addmm", "baddbmm", "addbmm", "addmv")
 _PRODUCTS = frozenset(
     f"aten.{name}{mark}"
-    for name in ("mm", "bmm", "addmm", "baddbmm", "addbmm", "addmv", "mv", "matmul", "linear", "convolution")
+    for name in (*_ADDED_TO, "mm", "bmm", "mv", "matmul", "linear", "convolution")
     for mark in ("", "_")
 )
+_ADDENDS = frozenset(f"aten.{name}" for name in _ADDED_TO)  # with ``out``: ``self`` is added
 #: One value for all elements, whatever the order.
 _ONE_VALUE = frozenset({"aten.fill_", "aten.zero_"})
 
@@ -38,7 +40,10 @@ def overlap(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
         return ""
     names = written_arguments(func)
     written = list(_tensors([value for name, value in _named(func, args, kwargs) if name in names]))
-    read = list(_tensors([value for name, value in _named(func, args, kwargs) if name not in names]))
+    added = "self" if packet_name(func) in _ADDENDS else ""
+    read = list(_tensors([value for name, value in _named(func, args, kwargs) if name not in (*names, added)]))
+    addend = list(_tensors([value for name, value in _named(func, args, kwargs) if name == added]))
+    read += [tensor for tensor in addend if _geometry(tensor) not in map(_geometry, written)]
     if not read and packet_name(func) in _ONE_VALUE:
         return ""
     if any(_written_twice(target) for target in written if not _constant(func, read)):

@@ -27,6 +27,8 @@ def said(session, body: str) -> list[str]:
     ("y[:, 1:].addcmul_(y[:, :-1], y[:, :-1])", OVERWRITTEN),
     ("torch.mm(y, x, out=y)", OVERWRITTEN),
     ("y.addmm_(y, y)", OVERWRITTEN),
+    ("torch.addmm(x, y, x, out=y)", OVERWRITTEN),
+    ("torch.addmm(y[0], x, x, out=y)", OVERWRITTEN),
     ("y.unfold(0, 3, 1).add_(1.0)", TWICE),
     ("y.as_strided((4, 2), (1, 1)).copy_(x[:4, :2])", TWICE),
 ])  # fmt: skip
@@ -49,6 +51,8 @@ def test_lanes_in_each_others_way(session, body, words):
     "y.fill_diagonal_(0)",
     "y.t_()",
     "torch.mm(x, x, out=y)",
+    "torch.addmm(y, x, x, out=y)",
+    "torch.addmv(y[0], x, x[0], out=y[0])",
     "torch.nn.functional.batch_norm(y, x[0].clone(), x[1].clone(), training=True)",
 ])  # fmt: skip
 def test_lanes_that_are_not(session, body):
