@@ -109,13 +109,14 @@ def _shared(
     models = [
         bool(sources[i].models) and side.entry in [m.name for m in sources[i].models] for i, side in enumerate(sides)
     ]
+    entered = (sources[0].tree, sides[0].entry), (sources[1].tree, sides[1].entry)
     only_given = leader == "b" and all(models)  # A's weights would have to be made before B says which shapes count
     return {
         "leader": leader,
         "init_from": (leader if leader in has_init else has_init[0]) if has_init else None,
         "weights_from": "a" if all(models) else None,
         "shapes": ["given"] if only_given else list(options.shapes),
-        "sizes": shapes.sizes_in(lead.tree) if from_file else {},
+        "sizes": shapes.sizes_in(lead.tree, [source.tree for source in sources]) if from_file else {},
         "blocks": sorted({block for source in sources for block in shapes.blocks_in(source.tree)}),
         "seed": options.seed,
         "target": options.device,
@@ -125,6 +126,6 @@ def _shared(
         "layouts": options.layouts != "ignore" and any(side.framework != "jax" for side in sides),
         # Two torch hosts compute their tables alike, be it in the call or before it; jax has no tables, only formulas.
         "formulas": any(side.framework == "jax" for side in sides),
-        "defaults": shared_defaults(*((source.tree, side.entry) for source, side in zip(sources, sides))),
-        "built": shared_by_constructors(*((source.tree, side.entry) for source, side in zip(sources, sides))),
+        "defaults": shared_defaults(*entered),
+        "built": shared_by_constructors(*entered),
     }

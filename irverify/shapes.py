@@ -171,20 +171,21 @@ def blocks_in(tree: ast.Module) -> list[int]:
 Known = dict[str, int | tuple[int, ...]]
 
 
-def sizes_in(tree: ast.Module) -> Sizes:
+def sizes_in(tree: ast.Module, others: Sequence[ast.Module] = ()) -> Sizes:
     """Module-level ints behind what get_inputs or get_init_inputs read: what a KernelBench file calls its sizes.
 
     Also those of module-level tuples of ints, as 'shape[0]'.  What is computed from other sizes follows these
-    (``values_in``) and is none of its own.
+    (``values_in``) and is none of its own.  A block (n = 4 * BLOCK) that a kernel or its launch reads, here or in the
+    file of the other side (``others``), is a constant of the algorithm.
     """
-    makers = [n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name in ("get_inputs", "get_init_inputs")]
-    read = {n.id for maker in makers for n in ast.walk(maker) if isinstance(n, ast.Name)}
-    known = values_in(tree, {})
+    direct, code = _read_by(tree, makers=True), set().union(*(_read_by(t, makers=False) for t in (tree, *others)))
+    known, read = values_in(tree, {}), set(direct)
     for name, value in reversed(list(_assigned(tree))):
         read |= _names(value) if name in read else set()
+    blocks = {name for name in (read - direct) & code if known.get(name) in _BLOCKS + _LONG}
     sizes: Sizes = {}
     for name, value in _assigned(tree):
-        if name in read and name in known and not _names(value):
+        if name in read - blocks and name in known and not _names(value):
             whole = known[name]
             sizes |= {name: whole} if isinstance(whole, int) else {f"{name}[{i}]": n for i, n in enumerate(whole)}
     return sizes
@@ -220,7 +221,14 @@ def _assigned(tree: ast.Module) -> list[tuple[str, ast.expr]]:
     return [(name, value) for name, value in pairs if name not in changed]
 
 
-def _names(value: ast.expr) -> set[str]:
+def _read_by(tree: ast.Module, makers: bool) -> set[str]:
+    """Names that get_inputs and get_init_inputs read, or all other functions and classes."""
+    nodes = [node for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    chosen = [node for node in nodes if (node.name in ("get_inputs", "get_init_inputs")) is makers]
+    return set().union(*map(_names, chosen))
+
+
+def _names(value: ast.AST) -> set[str]:
     return {node.id for node in ast.walk(value) if isinstance(node, ast.Name)}
 
 

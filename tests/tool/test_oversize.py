@@ -125,6 +125,17 @@ def test_sizes_are_what_others_are_computed_from() -> None:
     assert shapes.sizes_in(ast.parse(source)) == {}
 
 
+BLOCKED = "BLOCK = 64\nn = 4 * BLOCK\ndef get_inputs():\n    return make(n)\n"
+
+
+def test_a_block_that_a_kernel_reads_is_no_size() -> None:
+    launch = ast.parse("def f(x):\n    kernel[grid](x, BLOCK)\n")
+    assert shapes.sizes_in(ast.parse(BLOCKED)) == {"BLOCK": 64}
+    assert shapes.sizes_in(ast.parse(BLOCKED), [launch]) == {}
+    assert shapes.sizes_in(ast.parse(BLOCKED.replace("make(n)", "make(BLOCK)")), [launch]) == {"BLOCK": 64}
+    assert shapes.sizes_in(ast.parse(BLOCKED.replace("64", "6")), [launch]) == {"BLOCK": 6}
+
+
 def test_what_is_computed_from_sizes_follows_them() -> None:
     follows = shapes.following(ast.parse(SIZES), {"n": 10, "whole[1]": 3})
     assert follows == {"n": 10, "shape": (10, 7), "whole": (8, 3), "total": 30}
