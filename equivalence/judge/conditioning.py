@@ -39,14 +39,14 @@ def explained(
 def _of(
     judge: Judge, side: str, pair: Pair, inputs: Mapping[str, np.ndarray], index: Mapping[int, tuple[int, ...]]
 ) -> list[Cancellation | None] | None:
-    """None where the side cannot be run, or time is out."""
+    """None where the side cannot be run, or time or memory is out."""
     if judge.late():
         return None
     program = pair.a if side == "A" else pair.b
     arrays = {name: inputs[name] for name in program.input_names}
     try:
         return cancellations(program, arrays, {}, judge.deadline, index)
-    except IrverifyError:
+    except (IrverifyError, MemoryError):
         return None
 
 

@@ -69,7 +69,7 @@ class Given:
             return False
         try:
             done = deep(self.runner, lead, self.seed + len(self.leads) + 1, bounds(lead, False, self.target))
-        except (Unsupported, OutOfTime):  # said where its turn comes
+        except (Unsupported, OutOfTime, MemoryError):  # said where its turn comes
             return False
         self.leads.append((lead, done))
         run, hashes = done

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -94,14 +94,18 @@ def judge(
     try:
         return Judge(pairs, options, laid_out, given).report()
     except (OutOfTime, MemoryError) as error:
-        why = "out of time" if isinstance(error, OutOfTime) else "out of memory"
-        given_one = ShapeResult(Judge.shape_of(pairs[0]), Level.UNDECIDED, f"given: not run: {why}")
-        if len(pairs) == 1:
-            return Report(Verdict(Level.UNDECIDED, reason=str(error) or why), shapes=[given_one])
-    kept = [replace(laid, base=laid.base - 1) for laid in laid_out if laid.base]
-    report = Judge(pairs[1:], options, kept).report()
+        given_one = ShapeResult(Judge.shape_of(pairs[0]), Level.UNDECIDED, f"given: not run: {_too_much(error)}")
+        report = Report(Verdict(Level.UNDECIDED, reason=str(error) or _too_much(error)))
+    if len(pairs) > 1:
+        kept = [replace(laid, base=laid.base - 1) for laid in laid_out if laid.base]
+        with suppress(OutOfTime, MemoryError):  # the others take too much as well: nothing is known
+            report = Judge(pairs[1:], options, kept).report()
     report.shapes.insert(0, given_one)
     return report
+
+
+def _too_much(error: OutOfTime | MemoryError) -> str:
+    return "out of time" if isinstance(error, OutOfTime) else "out of memory"
 
 
 class Judge:
@@ -147,12 +151,12 @@ class Judge:
         start = time.monotonic()
         try:
             yield
-        except OutOfTime:
+        except (OutOfTime, MemoryError) as error:
             if phase == "evaluate":
                 raise
             self.real.available &= phase != "real"
             self.real.late |= phase == "real"
-            self.checks.append(Check(phase, None, "stopped: out of time"))
+            self.checks.append(Check(phase, None, f"stopped: {_too_much(error)}"))
         self.timings[phase] = self.timings.get(phase, 0.0) + time.monotonic() - start
 
     # -- the whole -----------------------------------------------------------------------------------------------
@@ -224,8 +228,8 @@ class Judge:
             except Unsupported as error:
                 self.uncounted(pair, f"not run: irverify cannot: {error}")
                 continue
-            except OutOfTime:
-                self.uncounted(pair, "not run: out of time")
+            except (OutOfTime, MemoryError) as error:
+                self.uncounted(pair, f"not run: {_too_much(error)}")
                 continue
             if failing:
                 self.failing(pair, failing)

@@ -61,7 +61,7 @@ class Steering:
             if not real.unseen() or self.late():
                 break
             self.compare(name, arrays)
-        if real.unseen():
+        if real.unseen() and not self.late():
             self.exclude([arrays for _, arrays in sets])
         self._dismiss([arrays for _, arrays in sets])
         if derived and not only:

@@ -66,5 +66,29 @@ def test_nothing_is_said_where_there_is_no_other_set() -> None:
     assert report.verdict.level is Level.UNDECIDED and not report.outputs
 
 
+@pytest.mark.usefixtures("limited")
+def test_nothing_is_said_where_the_others_take_too_much_as_well() -> None:
+    report = judged([64, 60])
+    assert report.verdict.level is Level.UNDECIDED and report.shapes[0].note.startswith("given: not run: out of ")
+
+
+@pytest.mark.usefixtures("limited")
+def test_another_set_that_takes_too_much_is_left_out() -> None:
+    report = judged([32, 64])
+    assert report.verdict.level is Level.BITWISE
+    assert report.shapes[1].note.startswith("not run: out of ")
+
+
+@pytest.mark.parametrize("factor", [2.0, 3.0])
+def test_a_later_phase_that_takes_too_much_leaves_what_was_found(monkeypatch: Any, factor: float) -> None:
+    def run(*_: Any) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(sys.modules["equivalence.judge.judge"].differential, "run", run)
+    report = judged([64, 32], factor)
+    assert report.shapes[0].level is (Level.BITWISE if factor == 2 else Level.DIFFERENT)
+    assert any(check.name == "test" and check.detail == "stopped: out of memory" for check in report.checks)
+
+
 def test_nothing_is_said_of_what_was_run() -> None:
     assert not any(shape.note.startswith("given: not run") for shape in judged([64, 32]).shapes)
