@@ -165,12 +165,17 @@ def _held(name: str, number: bool | int | float) -> str:
 
 def _read_too_early(read: UnsynchronisedRead) -> str:
     """Where the host reads, the line of the copy, and by what it reads; tabs in between."""
-    return "\t".join(map(str, (read.span.file, read.span.line, read.copied.line, read.construct)))
+    return _row(read.span.file, read.span.line, read.copied.line, read.construct)
 
 
 def _fault(fault: HostFault) -> str:
     """The code of a finding, where, and what is said; tabs in between."""
-    return "\t".join((fault.code, fault.span.file, str(fault.span.line), fault.said))
+    return _row(fault.code, fault.span.file, fault.span.line, fault.said)
+
+
+def _row(*cells: str | int) -> str:
+    """Cells with tabs in between, and none inside (a path may have one)."""
+    return "\t".join(str(cell).replace("\t", " ") for cell in cells)
 
 
 def _notes(trace: HostTrace) -> list[str]:

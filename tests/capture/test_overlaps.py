@@ -8,8 +8,11 @@ import torch
 
 from irverify import faults
 from lowering.capture.torch_overlaps import OVERWRITTEN, TWICE
+from lowering.capture.trace import HostFault
+from lowering.errors import Span
 from lowering.ir.builder import Builder
 from lowering.ir.program import Program
+from lowering.pipeline import _fault
 
 X = np.random.default_rng(0).standard_normal((5, 5)).astype(np.float32)
 
@@ -57,6 +60,12 @@ def test_lanes_in_each_others_way(session, body, words):
 ])  # fmt: skip
 def test_lanes_that_are_not(session, body):
     assert said(session, body) == []
+
+
+def test_a_path_with_a_tab_is_one_cell():
+    line = _fault(HostFault("overlapping-memory", "shifts", Span("/a\tb/b.py", 7)))
+    [found] = faults.findings([[program(line)], [program()]], ("b.py", "a.py"))
+    assert (found.severity, found.message, found.span) == ("error", "b.py: shifts", Span("/a b/b.py", 7))
 
 
 def program(*lines: str) -> Program:
