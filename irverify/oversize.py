@@ -65,8 +65,9 @@ def _of_values(job: Job, source: Source) -> Iterator[Smaller]:
     asked = sum(map(prod, source.shapes({})))
     if asked > MOST_MADE:
         raise UsageError(
-            f"get_inputs() makes {asked:,} elements, which is too many to run; give their sizes names at module level "
-            "(rows = 4096), so that smaller ones can be chosen, or describe smaller inputs with --input"
+            f"the file makes {asked:,} elements (inputs and weights), which is too many to run; give their sizes names "
+            "at module level (rows = 4096), so that smaller ones can be chosen, describe smaller inputs with --input, "
+            "or have them run whatever it takes with --shapes given"
         )
     if asked <= MOST_ELEMENTS:
         return

@@ -40,7 +40,8 @@ def _stale(fresh: Program, again: Program, inputs: dict[str, Any], file: str, ju
         return
     try:
         report = judged(fresh, again, inputs)
-    except IrverifyError:
+    except IrverifyError as error:
+        yield Finding(CODE, f"{file}: a call with other values in the same tensors could not be compared: {error}")
         return
     if report.verdict.level is Level.DIFFERENT:
         names = [output.name for output in report.outputs if output.verdict.level is Level.DIFFERENT]

@@ -14,7 +14,9 @@ from irverify._capture import CaptureOptions, load_adapter
 from irverify.exchange import Exchange
 from irverify.options import CompareOptions
 from irverify.orchestrate import _briefly
+from irverify.refilled import Judged
 from irverify.values import ArrayValue
+from lowering.errors import UNKNOWN_SPAN, Unsupported
 
 SUBJECTS = Path(__file__).parents[1] / "capture" / "subjects" / "refilled.py"
 STALE = "another than for new tensors of these values: it rests on what the first call computed"
@@ -24,7 +26,7 @@ STALE = "another than for new tensors of these values: it rests on what the firs
 def found(tmp_path):
     """The findings on one subject, on side b; ``size`` elements."""
 
-    def of(name: str, size: int = 5) -> list[Finding]:
+    def of(name: str, size: int = 5, judged: Judged | None = None) -> list[Finding]:
         exchange = Exchange(tmp_path)
         adapter = load_adapter("irverify._capture_torch:TorchAdapter", CaptureOptions())
         with adapter.session():
@@ -36,7 +38,7 @@ def found(tmp_path):
             exchange.publish("b.v0.second", asdict(captured.second))
         if captured.refilled is not None:
             exchange.publish("b.refilled", {"at": "b.v0", **asdict(captured.refilled)})
-        judged = _briefly(CompareOptions(a="a.py", b="b.py"))
+        judged = judged or _briefly(CompareOptions(a="a.py", b="b.py"))
         return [f for f in repeated.findings(exchange, ("a.py", "b.py"), judged) if f.severity != "note"]
 
     return of
@@ -47,6 +49,14 @@ def test_what_is_kept_by_identity_is_stale(found, name):
     (finding,) = found(name)
     assert (finding.code, finding.severity) == ("stateful", "error")
     assert finding.message.startswith("b.py: ") and "out0" in finding.message and finding.message.endswith(STALE)
+
+
+def test_what_cannot_be_compared_is_told(found):
+    def judged(*_):
+        raise Unsupported("an op", UNKNOWN_SPAN)
+
+    (finding,) = found("by_attribute", judged=judged)
+    assert finding.severity == "warning" and "could not be compared: unsupported: an op" in finding.message
 
 
 @pytest.mark.parametrize(
