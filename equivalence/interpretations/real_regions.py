@@ -212,20 +212,27 @@ class Regions(Interpretation):
         return less if pred in ("lt", "gt") else less.opposite()
 
     def _less(self, x: Cell, y: Cell) -> Region:
-        """x < y: x below a literal y, a literal x with y above it, or a kind of its own, by the order of both codes."""
-        a, b = self._code(x), self._code(y)
+        """x < y: x below a literal y, a literal x with y above it, else x - y below 0."""
         x_literal, y_literal = ((z.mark & (LITERAL | BOTH)) > LITERAL for z in (x, y))
-        below, above = _even(_mixed(a, tag("bound"))) | _BELOW, _even(_mixed(b, tag("bound")))
-        pair = _even(_mixed(np.minimum(a, b), tag("pair")) ^ _mixed(np.maximum(a, b), tag("other")))
-        pair = pair | np.where(a < b, _BELOW, NONE)
-        key = np.where(y_literal, below, np.where(x_literal, above, pair))
-        bound = np.where(y_literal, y.sample, np.where(x_literal, x.sample, 0.0))
-        return Region(key, bound)
+        left, right = self._beside(x, y.sample, True), self._beside(y, x.sample, False)
+        less = self._difference(x, y)
+        key = np.where(y_literal, left.key, np.where(x_literal, right.key, less.key))
+        return Region(key, np.where(y_literal, left.bound, np.where(x_literal, right.bound, less.bound)))
 
-    def _beside(self, x: Cell, bound: float, below: bool) -> Region:
-        """x below the bound, or above it."""
-        key = _even(_mixed(self._code(x), tag("bound"))) | (_BELOW if below else NONE)
-        return Region(key, np.full((1,) * key.ndim, bound))
+    def _difference(self, x: Cell, y: Cell) -> Region:
+        """x - y below 0; where a channel is missing, a kind of its own, by the order of both codes."""
+        less, known = self.real.sub(x, y), ((x.mark & y.mark) & BOTH) != 0
+        a, b = self._code(x), self._code(y)
+        pair = _even(_mixed(np.minimum(a, b), tag("pair")) ^ _mixed(np.maximum(a, b), tag("other")))
+        beside = self._beside(less, np.zeros((1,) * x.mark.ndim), True)
+        return Region(np.where(known, beside.key, pair | np.where(a < b, _BELOW, NONE)), beside.bound)
+
+    def _beside(self, x: Cell, bound: Array | float, below: bool) -> Region:
+        """x below the bound, or above it; so is -x above the opposite bound, and both have one key."""
+        one, other = self._code(x), self._code(self.real.neg(x))
+        turned = other < one
+        key = _even(_mixed(np.minimum(one, other), tag("bound"))) | np.where(turned != below, _BELOW, NONE)
+        return Region(key, np.where(turned, np.negative(bound), bound))
 
     def _code(self, x: Cell) -> Array:
         """A number for the function that a lane is: by its residues, where no root made one doubtful; else its own."""

@@ -52,6 +52,17 @@ def by_product(clamped: bool, pred: str = "lt") -> Body:
     return body
 
 
+def root_of_difference(guard: float | None, turned: bool = False) -> Body:
+    """where(x > y, 0, sqrt(max(y - x, guard))); ``turned``: the selection by y - x < 0."""
+
+    def body(k: Kit, x: Value, y: Value) -> Value:
+        apart = k.sub(y, x)
+        inner = apart if guard is None else k.max(apart, guard)
+        return k.where(k.cmp("lt", apart, 0.0) if turned else k.cmp("gt", x, y), 0.0, k.fn("sqrt", inner))
+
+    return body
+
+
 @pytest.mark.parametrize(("a", "b"), [
     (guarded(20.0), guarded(None)),
     (guarded(25.0), guarded(None)),
@@ -65,6 +76,12 @@ def test_a_guard_of_what_is_thrown_away(a: Body, b: Body) -> None:
 
 def test_a_condition_of_two_comparisons() -> None:
     assert level(both_positive(True), both_positive(False), T, T) in EQUAL
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_guard_of_a_difference(turned: bool) -> None:
+    assert level(root_of_difference(0.0, turned), root_of_difference(None), T, T) in EQUAL
+    assert level(root_of_difference(-1.0, turned), root_of_difference(None), T, T) in EQUAL
 
 
 # -- guards that count: out of reach of most inputs, so that only their regions tell ------------------------------
@@ -101,9 +118,21 @@ def elsewhere(clamped: bool, where: str) -> Body:
     return body
 
 
+def beyond(clamped: bool, turned: bool) -> Body:
+    """where(x - y > FAR, y, m m), m = min(x - y, FAR); ``turned``: m = min(y - x, FAR), which is another value."""
+
+    def body(k: Kit, x: Value, y: Value) -> Value:
+        apart = k.sub(y, x) if turned else k.sub(x, y)
+        m = k.min(apart, FAR) if clamped else apart
+        return k.where(k.cmp("gt", k.sub(x, y), FAR), y, k.mul(m, m))
+
+    return body
+
+
 WRONG: dict[str, tuple[Body, Body]] = {
     "a bound below the threshold": (square(True, FAR - 100.0), square(False)),
     "the side that is kept": (square(True, taken=True), square(False, taken=True)),
+    "the other sign": (beyond(True, True), beyond(False, True)),
     "the other comparison": (square(True, pred="lt"), square(False, pred="lt")),
     **{name: (elsewhere(True, name), elsewhere(False, name))
        for name in ("another value", "another lane", "behind another guard", "summed before")},
@@ -118,6 +147,11 @@ def test_a_guard_that_counts(name: str) -> None:
 @pytest.mark.parametrize("guard", [19.99, 19.0])
 def test_a_guard_below_the_threshold_is_found(guard: float) -> None:
     assert level(guarded(guard), guarded(None), T) is Level.DIFFERENT
+
+
+@pytest.mark.parametrize("guard", [1e-3, 0.1])
+def test_a_guard_of_a_difference_above_the_threshold_is_found(guard: float) -> None:
+    assert level(root_of_difference(guard), root_of_difference(None), T, T) is Level.DIFFERENT
 
 
 def test_a_bound_from_the_wrong_side() -> None:
