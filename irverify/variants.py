@@ -28,7 +28,7 @@ ASKS = "multiprocessors"  # published where a side's host asks how many there ar
 MOST = 1 << 17  # input elements of a set that is tried on other devices too
 DRAWN = "random values are drawn"  # how a note of the capture begins
 MOST_SPLIT = 5  # sets of shapes in which equal sizes are made different
-FEW_MULTIPROCESSORS = (3, 2)  # of the device at two small sets of shapes, where the host asks how many there are
+FEW_MULTIPROCESSORS = (3, 2)  # of the device at two sets of shapes, where the host asks how many there are
 
 
 class Leading:
@@ -115,11 +115,11 @@ class Leading:
         return count
 
     def _try_few_multiprocessors(self, index: int, recipe: leading.Recipe) -> int:
-        """Small sets of shapes on a device with so few multiprocessors that each has more than one tile to do."""
+        """The largest sets of shapes of at most MOST elements, where so few multiprocessors have several tiles each."""
         other = "b" if self.side.job.side == "a" else "a"
         if self.side.job.max_shapes < 2 or not recipe.plan.block or self._late():
             return 0
-        taken = [i for i in self._followed(index) if i and i in self.side.sizes and self.side.costs[i][0] <= MOST]
+        taken = [i for i in self._followed(index) if i in self.side.sizes and self.side.costs[i][0] <= MOST]
         if not any(self.side.exchange.has(f"{side}.{ASKS}") for side in (self.side.job.side, other)):
             return 0
         largest = sorted(taken, key=lambda i: (self.side.made[i], self.side.costs[i][0]), reverse=True)

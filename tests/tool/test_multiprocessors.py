@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from irverify import compare
 from irverify.exchange import Exchange
 from irverify.job import Job
 from irverify.side import run_side
@@ -57,4 +58,35 @@ def test_a_host_that_does_not_ask_is_not(tmp_path: Path) -> None:
 
 
 def test_only_where_both_sides_take_the_shapes(tmp_path: Path) -> None:
-    assert not [label for label in labels(AT_IMPORT, tmp_path, other_takes=False) if "multiprocessors" in label]
+    found = [label for label in labels(AT_IMPORT, tmp_path, other_takes=False) if "multiprocessors" in label]
+    assert found == ["3 multiprocessors"]  # at the given ones
+
+
+PERSISTENT = """
+import torch
+import triton
+import triton.language as tl
+
+@triton.jit
+def kernel(x, y, n, tiles, BLOCK: tl.constexpr):
+    total = tl.zeros((BLOCK,), tl.float32)
+    for tile in range(tl.program_id(0), tiles, tl.num_programs(0)):
+        at = tile * BLOCK + tl.arange(0, BLOCK)
+        total TAKES tl.load(x + at, mask=at < n, other=0.0) * 2
+        tl.store(y + at, total, mask=at < n)
+
+def layer(x):
+    y, tiles = torch.empty_like(x), triton.cdiv(x.numel(), 128)
+    most = torch.cuda.get_device_properties(x.device).multi_processor_count
+    kernel[(min(most, tiles),)](x, y, x.numel(), tiles, BLOCK=128)
+    return y
+"""
+
+
+@pytest.mark.parametrize(("takes", "code"), [("=", 0), ("+=", 1)])
+def test_what_a_tile_leaves_to_the_next(takes: str, code: int, tmp_path: Path) -> None:
+    """One axis: other sets than the given one have two tiles at most, as many as there are multiprocessors."""
+    (tmp_path / "a.py").write_text("import torch\ndef layer(x):\n    return x * 2\n")
+    (tmp_path / "b.py").write_text(PERSISTENT.replace("TAKES", takes))
+    report = compare(str(tmp_path / "a.py"), str(tmp_path / "b.py"), inputs=["f32[1000]"])
+    assert report.exit_code == code
