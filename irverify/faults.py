@@ -20,10 +20,15 @@ def findings(sides: Sequence[Sequence[Program]], files: tuple[str, str]) -> list
     """One for each place: errors where one side alone does so, warnings where both do."""
     found = [dict.fromkeys(line for program in of for line in program.attrs.get(ATTRIBUTE, ())) for of in sides]
     codes = [{_code(line) for line in lines} for lines in found]
-    shared = codes[0] & codes[1]
-    aside = MATTER_OF_BOTH if shared & MATTER_OF_BOTH or not all(map(_has_devices, sides)) else frozenset[str]()
+    both = MATTER_OF_BOTH & codes[0] & codes[1]
+    aside = MATTER_OF_BOTH if both or not all(map(_has_devices, sides)) else frozenset[str]()
+    shared = {_kind(line) for line in found[0]} & {_kind(line) for line in found[1]}  # one's does not excuse another
     return [
-        _finding(file, *line.split("\t"), severity="warning" if _code(line) in shared | WARNED_OF else "error")
+        _finding(
+            file,
+            *line.split("\t"),
+            severity="warning" if _kind(line) in shared or _code(line) in WARNED_OF else "error",
+        )
         for lines, file in zip(found, files)
         for line in lines
         if _code(line) not in aside
@@ -32,6 +37,11 @@ def findings(sides: Sequence[Sequence[Program]], files: tuple[str, str]) -> list
 
 def _code(line: str) -> str:
     return line.split("\t")[0]
+
+
+def _kind(line: str) -> tuple[str, str]:
+    """The code and what is said, wherever it stands."""
+    return _code(line), line.split("\t")[3]
 
 
 def _has_devices(programs: Sequence[Program]) -> bool:

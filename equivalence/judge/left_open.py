@@ -5,12 +5,13 @@ Takes the rows of one run; gives them with the status 'open', and a message, whe
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from equivalence.evaluator.frame import OutOfTime
+from equivalence.evaluator.lanes import Lanes
 from equivalence.interpretations.depends import Depends
 from equivalence.interpretations.error import Error
 from equivalence.judge.compare import FLUSHED
@@ -18,7 +19,7 @@ from equivalence.judge.inputs import dtype_of
 from equivalence.judge.planes import plane, value
 from equivalence.judge.planted import SUBNORMAL, TIES, Planted, shown
 from equivalence.judge.runs import Pair, PairRun, Runner
-from equivalence.judge.special_rows import ALIKE, DIFFER, OPEN, apart
+from equivalence.judge.special_rows import ALIKE, DIFFER, OPEN, apart, tie_apart
 from equivalence.numerics.formats import format_of
 from equivalence.verdicts import SpecialRow
 from lowering.errors import Unsupported
@@ -97,11 +98,21 @@ def _with_choice(row: SpecialRow, run: PairRun, other: PairRun, pair: Pair) -> S
         or (x.dtype.is_integer and _any_place(program))
         for x, y, program in zip(first, second, (pair.a, pair.b), strict=True)
     ]
-    if not any(moved) or (row.status == DIFFER and not moved[0]):  # what A fixes, B must give
-        return row
+    if not any(moved) or (row.status == DIFFER and not _all_moved_with(first, second[0], pair.a)):
+        return row  # what A fixes, B must give
     sides = " and ".join(letter for letter, side in zip("AB", moved) if side)
     said = f"{row.message}: which of equal keys comes first, or is named, is left open in {sides}"
     return replace(row, status=OPEN, message=said)
+
+
+def _all_moved_with(sides: Sequence[Lanes], a_otherwise: Lanes, program: Program) -> bool:
+    """Whether A itself gives something else wherever the two differ, once its keys go the other way round."""
+    a, b = sides
+    if a.dtype.is_integer and _any_place(program):
+        return True
+    far = tie_apart(a, b)
+    moved = apart(value(a).astype(np.float64), value(a_otherwise).astype(np.float64), plane(a, "bound") * 2)
+    return not (far & ~moved).any()
 
 
 def _unstable(program: Program) -> bool:

@@ -6,7 +6,6 @@ are meant, beside others that a mask leaves out: those are noted (state.py), not
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from jaxlib.mlir import ir
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
     from lowering.frontends.ttir.state import Lowering
 
 DIVISIBILITY = "tt.divisibility"
-_NUMBERS = re.compile(r"\d+")
 
 
 @lowers("llvm.intr.assume")
@@ -45,12 +43,19 @@ def is_whole(op: ir.Operation) -> bool:
 
 
 def check_multiple(low: Lowering, op: ir.Operation) -> None:
-    """tl.multiple_of of a whole number; ``dense<16> : tensor<1xi32>`` or ``16 : i32`` is how the attribute prints."""
+    """tl.multiple_of of a whole number."""
     if DIVISIBILITY not in op.attributes or not is_whole(op):
         return
-    found = _NUMBERS.search(str(op.attributes[DIVISIBILITY]).split(":")[0])
+    divisor = _whole(op.attributes[DIVISIBILITY])
     x = low.value(op.results[0])
-    if found is None or x.type.dtype.bits < 8:
+    if divisor is None or divisor < 1 or x.type.dtype.bits < 8:
         return
-    rest = low.build("rem", x, low.build.like(int(found[0]), x))
-    low.build.op("promise", [low.build.cmp("eq", rest, low.build.like(0, x))], what=f"tl.multiple_of({found[0]})")
+    rest = low.build("rem", x, low.build.like(divisor, x))
+    low.build.op("promise", [low.build.cmp("eq", rest, low.build.like(0, x))], what=f"tl.multiple_of({divisor})")
+
+
+def _whole(attr: ir.Attribute) -> int | None:
+    """16 of ``16 : i32``, and of ``dense<16> : tensor<1xi32>``."""
+    if isinstance(attr, ir.IntegerAttr):
+        return attr.value
+    return int(attr[0]) if isinstance(attr, ir.DenseIntElementsAttr) else None
