@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from irverify import shapes
+from irverify import file_sizes, shapes
 from irverify.inputs import Argument, ArraySpec, dimension_names, generate, parse_arguments
 from irverify.job import Job
 from irverify.values import ArrayValue, arrays_in, map_arrays
@@ -183,7 +183,7 @@ def set_sizes(module: ModuleType, sizes: shapes.Sizes) -> None:
     for name, size in sizes.items():
         if type(getattr(module, name, None)) is int:
             setattr(module, name, size)
-    for name, value in shapes.following(_tree(getattr(module, "__file__", None)), sizes).items():
+    for name, value in file_sizes.following(_tree(getattr(module, "__file__", None)), sizes).items():
         if type(getattr(module, name, None)) is type(value):
             setattr(module, name, value)
 

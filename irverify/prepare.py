@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from irverify import shapes
+from irverify import file_sizes, shapes
 from irverify._capture import ADAPTERS
 from irverify.defaults import shared_by_constructors, shared_defaults
 from irverify.inputs import generate, parse_arguments
@@ -116,7 +116,7 @@ def _shared(
         "init_from": (leader if leader in has_init else has_init[0]) if has_init else None,
         "weights_from": "a" if all(models) else None,
         "shapes": ["given"] if only_given else list(options.shapes),
-        "sizes": shapes.sizes_in(lead.tree, [source.tree for source in sources]) if from_file else {},
+        "sizes": file_sizes.sizes_in(lead.tree, [source.tree for source in sources]) if from_file else {},
         "blocks": sorted({block for source in sources for block in shapes.blocks_in(source.tree)}),
         "seed": options.seed,
         "target": options.device,

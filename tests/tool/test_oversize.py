@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 
 from equivalence.verdicts import Level
-from irverify import leading, oversize, shapes
+from irverify import file_sizes, leading, oversize, shapes
 from irverify.collect import Collected
 from irverify.job import Job
 from tests.tool.conftest import Run, Write
@@ -108,6 +108,8 @@ SIZES = """
 n = 2048 * 2
 c, other = 3, 4
 k = c = 6
+b, (h, w), d = 16, (3, 7), 4
+wide: int = d * 10
 shape = (n, 7)
 whole = (8, 9)
 total = n * k // 2
@@ -115,14 +117,14 @@ grown = 5
 grown += 1
 made = f(3)
 def get_inputs():
-    return make(total, grown, made, *shape, *whole)
+    return make(total, grown, made, *shape, *whole, b, wide)
 """
 
 
 def test_sizes_are_what_others_are_computed_from() -> None:
-    assert shapes.sizes_in(ast.parse(SIZES)) == {"n": 4096, "k": 6, "whole[0]": 8, "whole[1]": 9}
+    assert file_sizes.sizes_in(ast.parse(SIZES)) == {"n": 4096, "k": 6, "b": 16, "d": 4, "whole[0]": 8, "whole[1]": 9}
     source = "n = f(3)\nk = -n\nshape = (n, 7)\ndef get_inputs():\n    return make(n, k, *shape)\n"
-    assert shapes.sizes_in(ast.parse(source)) == {}
+    assert file_sizes.sizes_in(ast.parse(source)) == {}
 
 
 BLOCKED = "BLOCK = 64\nn = 4 * BLOCK\ndef get_inputs():\n    return make(n)\n"
@@ -130,16 +132,16 @@ BLOCKED = "BLOCK = 64\nn = 4 * BLOCK\ndef get_inputs():\n    return make(n)\n"
 
 def test_a_block_that_a_kernel_reads_is_no_size() -> None:
     launch = ast.parse("def f(x):\n    kernel[grid](x, BLOCK)\n")
-    assert shapes.sizes_in(ast.parse(BLOCKED)) == {"BLOCK": 64}
-    assert shapes.sizes_in(ast.parse(BLOCKED), [launch]) == {}
-    assert shapes.sizes_in(ast.parse(BLOCKED.replace("make(n)", "make(BLOCK)")), [launch]) == {"BLOCK": 64}
-    assert shapes.sizes_in(ast.parse(BLOCKED.replace("64", "6")), [launch]) == {"BLOCK": 6}
+    assert file_sizes.sizes_in(ast.parse(BLOCKED)) == {"BLOCK": 64}
+    assert file_sizes.sizes_in(ast.parse(BLOCKED), [launch]) == {}
+    assert file_sizes.sizes_in(ast.parse(BLOCKED.replace("make(n)", "make(BLOCK)")), [launch]) == {"BLOCK": 64}
+    assert file_sizes.sizes_in(ast.parse(BLOCKED.replace("64", "6")), [launch]) == {"BLOCK": 6}
 
 
 def test_what_is_computed_from_sizes_follows_them() -> None:
-    follows = shapes.following(ast.parse(SIZES), {"n": 10, "whole[1]": 3})
+    follows = file_sizes.following(ast.parse(SIZES), {"n": 10, "whole[1]": 3})
     assert follows == {"n": 10, "shape": (10, 7), "whole": (8, 3), "total": 30}
-    assert shapes.following(ast.parse(SIZES), {}) == {}
+    assert file_sizes.following(ast.parse(SIZES), {}) == {}
 
 
 def test_sizes_are_set_in_a_module(tmp_path: Path) -> None:

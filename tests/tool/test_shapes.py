@@ -7,7 +7,7 @@ from math import prod
 
 import pytest
 
-from irverify import shapes
+from irverify import file_sizes, shapes
 from lowering.errors import UsageError
 
 
@@ -45,7 +45,7 @@ def test_bad_bindings(text: str) -> None:
 
 def test_sizes_are_the_ints_that_get_inputs_reads() -> None:
     source = "rows = 4\nother = 5\nname = 'x'\ndef get_inputs():\n    return make(rows)\n"
-    assert shapes.sizes_in(ast.parse(source)) == {"rows": 4}
+    assert file_sizes.sizes_in(ast.parse(source)) == {"rows": 4}
 
 
 def test_blocks_are_the_powers_of_two_written_there() -> None:
