@@ -182,12 +182,19 @@ class SideRun:
         module, entry = self.module, self.entry
         self.adapter.show_multiprocessors(multiprocessors)
         try:
-            self.module = loading.load_again(module, Path(self.job.path))
+            self.module = self._loaded_again()
             self.entry = loading.find(self.module, self.job.entry)
             yield
         finally:
             self.module, self.entry = module, entry
             self.adapter.show_multiprocessors(None)
+
+    def _loaded_again(self) -> ModuleType:
+        try:
+            return loading.load_again(self.module, Path(self.job.path))
+        except Exception as error:  # the user's code: it registers something by name, for instance
+            said = f"the file cannot be loaded twice ({type(error).__name__}), as other devices would need"
+            raise UsageError(said) from error
 
     def _captured(self, variant: dict[str, Any], index: int, gradients: str) -> Captured:
         leading.set_sizes(self.module, variant["sizes"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -60,6 +61,17 @@ def test_a_host_that_does_not_ask_is_not(tmp_path: Path) -> None:
 def test_only_where_both_sides_take_the_shapes(tmp_path: Path) -> None:
     found = [label for label in labels(AT_IMPORT, tmp_path, other_takes=False) if "multiprocessors" in label]
     assert found == ["3 multiprocessors"]  # at the given ones
+
+
+def test_a_file_that_cannot_be_loaded_twice_is_said(tmp_path: Path) -> None:
+    once = "import sys\nif hasattr(sys, 'loaded_once'):\n    raise RuntimeError('registered already')\nsys.loaded_once = 1\n"
+    try:
+        found = labels(once + AT_IMPORT, tmp_path)
+    finally:
+        del sys.loaded_once  # type: ignore[attr-defined]
+    assert not [label for label in found if "multiprocessors" in label]
+    said = Exchange(tmp_path).read("skipped.3 multiprocessors")["message"]
+    assert "the file cannot be loaded twice (RuntimeError)" in said
 
 
 PERSISTENT = """
