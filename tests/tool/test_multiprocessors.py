@@ -64,7 +64,7 @@ def test_only_where_both_sides_take_the_shapes(tmp_path: Path) -> None:
 
 
 def test_a_file_that_cannot_be_loaded_twice_is_said(tmp_path: Path) -> None:
-    once = "import sys\nif hasattr(sys, 'loaded_once'):\n    raise RuntimeError('registered already')\nsys.loaded_once = 1\n"
+    once = "import sys\nif hasattr(sys, 'loaded_once'):\n    raise RuntimeError('again')\nsys.loaded_once = 1\n"
     try:
         found = labels(once + AT_IMPORT, tmp_path)
     finally:
