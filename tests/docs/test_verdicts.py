@@ -8,8 +8,8 @@ import re
 from equivalence.fields.mersenne import MASK
 from equivalence.fields.primes import SAFE_PRIMES
 from equivalence.judge import realjudge, sensitivity, truth
-from equivalence.judge.differential import MOST_ELEMENTS
 from equivalence.judge.conclusions import SHRINK_SECONDS
+from equivalence.judge.differential import MOST_ELEMENTS
 from equivalence.verdicts import Finding, Level, Report, Verdict
 from irverify.exits import exit_code_of
 from irverify.options import SPECIALS
