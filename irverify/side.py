@@ -29,7 +29,7 @@ from lowering.errors import InternalError, UsageError
 
 SMALL, MOST = 1 << 16, 1 << 17  # input elements: below, the given shape is the one tried as views; above, none is
 NO_LAYOUTS = "no-layouts"  # published, with the reason, where views are not tried
-MOST_SECONDS = 2.0  # of a capture that is repeated for every layout
+LAYOUT_SHARE = 1 / 8  # of the time for sets of shapes that a capture may take which is repeated for every layout
 
 
 @dataclass(slots=True)
@@ -133,8 +133,9 @@ class SideRun:
         if base not in self.costs or not self.adapter.has_strides:
             return
         self._lay_out_gradients(base)
-        if self.costs[base][1] > MOST_SECONDS:
-            why = f"capturing {Path(self.job.path).name} takes more than {MOST_SECONDS:g} s"
+        most = LAYOUT_SHARE * self.job.variant_seconds
+        if self.costs[base][1] > most:
+            why = f"capturing {Path(self.job.path).name} takes more than {most:g} s"
             self.exchange.publish(f"{self.job.side}.{NO_LAYOUTS}", {"why": why})
             return
         variant = self.exchange.read(f"v{base}")
@@ -150,8 +151,9 @@ class SideRun:
         """The same for the gradients that enter a backward pass, under --backward; these are two captures at most."""
         if not self.job.backward:
             return
-        if self.costs[base][1] > MOST_SECONDS * 5:
-            why = f"capturing {Path(self.job.path).name} takes more than {MOST_SECONDS * 5:g} s"
+        most = LAYOUT_SHARE * self.job.variant_seconds
+        if self.costs[base][1] > most * 2:
+            why = f"capturing {Path(self.job.path).name} takes more than {most * 2:g} s"
             self.exchange.publish(f"{self.job.side}.{cotangents.LEFT_OUT}", {"why": why})
             return
         variant = self.exchange.read(f"v{base}")

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from equivalence.evaluator import Machine
-from equivalence.interpretations.error import SPLITS, Error
+from equivalence.interpretations.error import Error
+from equivalence.interpretations.error_dots import SPLITS
 from equivalence.numerics.rounding import cast_float
 from tests.semantics.programs import program
 
