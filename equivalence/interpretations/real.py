@@ -14,7 +14,7 @@ import numpy as np
 from equivalence.evaluator.lanes import Lanes, Planes
 from equivalence.fields.constants import Identification, identify
 from equivalence.fields.primes import SafePrime
-from equivalence.interpretations.base import Interpretation, Site, tag
+from equivalence.interpretations.base import Interpretation, Site
 from equivalence.interpretations.real_accumulate import Accumulate
 from equivalence.interpretations.real_agreement import Agreement, agree, together
 from equivalence.interpretations.real_cell import BOTH, DATA, NOTHING, PURE, Cell, V, W, cell, nothing, ones, pointwise
@@ -109,7 +109,7 @@ class Real(Accumulate, Interpretation):
         v, w = self.channels.elements(f"input {name}", index)
         sample = pointwise(lambda data: data.astype(np.float64), lanes.data)
         if name in self.spread:
-            sample = spread_apart(sample, index, tag(name))
+            sample = spread_apart(sample, index, sorted(self.spread).index(name))
         return Cell(sample, v, w, np.full(ones(index.ndim), BOTH | PURE)).planes()
 
     def undefined(self, first: int, lanes: Lanes) -> Planes:
@@ -156,12 +156,13 @@ class Real(Accumulate, Interpretation):
         return self.concrete(out.data, self.all_literal(*args)).planes()
 
 
-def spread_apart(sample: np.ndarray, index: np.ndarray, name: int) -> np.ndarray:
-    """Up to 2^-16 away from zero (2^-30 at zero), by a hash of name and place; 1 moves down, as it may end a domain.
+def spread_apart(sample: np.ndarray, index: np.ndarray, number: int) -> np.ndarray:
+    """Up to 2^-16 away from zero (2^-30 at zero), by a hash of place and input; 1 moves down, as it may end a domain.
 
     Far enough for variances of equal elements to stay above the noise of f64.
     """
-    hashed = ((index.astype(np.uint64) + np.uint64(name)) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(11)
+    first = np.uint64(number << 40)  # as if the inputs lay behind each other, far apart
+    hashed = ((index.astype(np.uint64) + first) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(11)
     part = (hashed.astype(np.float64) + 1.0) * 2.0**-53
     outward = np.where(np.abs(sample) == 1.0, -1.0, 1.0)
     return np.where(sample == 0, part * 2.0**-30, sample * (1.0 + outward * part * 2.0**-16))
