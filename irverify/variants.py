@@ -94,12 +94,8 @@ class Leading:
         """The sets of shapes below ``count`` that the other side takes as well; waits for what it says of them."""
         other = "b" if self.side.job.side == "a" else "a"
         self.side.exchange.wait(f"{other}.v{count - 1}", until=self._late)
-        names = {index: f"{other}.v{index}" for index in range(count)}
-        return [
-            i
-            for i, name in names.items()
-            if self.side.exchange.has(name) and "failure" not in self.side.exchange.read(name)
-        ]
+        there = [index for index in range(count) if self.side.exchange.has(f"{other}.v{index}")]
+        return [index for index in there if "failure" not in self.side.exchange.read(f"{other}.v{index}")]
 
     def _try_starved(self, index: int, recipe: leading.Recipe) -> int:
         """Sizes by themselves where those that were tried together were refused (shapes.starved)."""
@@ -144,9 +140,7 @@ class Leading:
         def works(new: Sequence[shapes.Shape], label: str = shapes.SPLIT) -> bool:
             variant = {"label": label, "arguments": make(new), "sizes": {}, "init": self.side.own_init()}
             try:
-                captured = self.side.capture(
-                    variant, index + count
-                )  # weights are left under the number that is published
+                captured = self.side.capture(variant, index + count)  # weights are left under the number published
             except InternalError:
                 raise
             except Exception:
