@@ -22,6 +22,8 @@ MOST_STARVED = 6
 _USUAL_BLOCK = 32
 _LITTLE = 1 << 19
 _BLOCKS = (16, 32, 64, 128, 256)
+REDUCED = "a small one"
+_REDUCED = 1 << 14  # about as many elements has an array of all dimensions there
 _EXTRA = ("whole long blocks", "two of ")
 _LONG = (512, 1024, 2048, 4096, 8192)  # blocks of kernels that work along one axis
 BLOCK_SIZES = _BLOCKS + _LONG
@@ -130,6 +132,26 @@ def starved(plan: Plan, accepted: Sequence[Sizes]) -> list[tuple[str, Sizes]]:
     sizes_of = [("{} beside a block", plan.block + 1), ("{} half a block more", plan.block + plan.half)]
     made = [(words.format(name.lstrip("#")), {**base, name: size}) for words, size in sizes_of for name in hungry]
     return [(label, sizes) for label, sizes in made if _affordable(plan.given, sizes) == sizes][:MOST_STARVED]
+
+
+def reduced(plan: Plan) -> list[tuple[str, Sizes]]:
+    """Sets of few elements, for where all others are large: long last sizes and few rows first, then all sizes alike.
+
+    In each pair the first is off the blocks and the second whole powers of two, which more kernels take.
+    """
+    varied = [name for name, size in plan.given.items() if size >= SMALLEST_VARIED]
+    if not plan.block or not varied:
+        return []
+    last, rows = varied[-1], varied[:-1]
+    even = int(_REDUCED ** (1 / len(varied)))
+    off = max(SMALLEST_VARIED, even - len(varied)) | 1
+    tries = [
+        {**{name: SMALLEST_VARIED + 2 * i for i, name in enumerate(rows)}, last: plan.block + 5},
+        {**dict.fromkeys(rows, 8), last: plan.block},
+        {name: off + 2 * i for i, name in enumerate(varied)},
+        dict.fromkeys(varied, 1 << (even.bit_length() - 1)),
+    ]
+    return [(REDUCED, {**plan.given, **sizes}) for sizes in tries]
 
 
 def _extras(sizes: Mapping[str, int], blocks: Sequence[int], largest: str) -> list[tuple[str, Sizes]]:

@@ -25,10 +25,12 @@ if TYPE_CHECKING:
 
 GIVEN = "given"
 ASKS = "multiprocessors"  # published where a side's host asks how many there are
+SMALL = 1 << 16  # input elements up to which every derived input is run
 MOST = 1 << 17  # input elements of a set that is tried on other devices too
 DRAWN = "random values are drawn"  # how a note of the capture begins
 MOST_SPLIT = 5  # sets of shapes in which equal sizes are made different
-FEW_MULTIPROCESSORS = (3, 2)  # of the device at two sets of shapes, where the host asks how many there are
+#: Multiprocessors of the device, where the host asks how many there are, at the largest set of shapes or the next one.
+FEW_MULTIPROCESSORS = (3, 0), (2, 1), (1, 0)
 
 
 class Leading:
@@ -48,6 +50,7 @@ class Leading:
             tried = self._try(count, label, partial(self._variant, label, recipe, sizes))
             self.side.sizes |= {count: sizes} if tried else {}
             count += tried
+        count += self._try_reduced(count, recipe)
         count += self._try_starved(count, recipe)
         count += self._try_few_multiprocessors(count, recipe)
         count += self._try_split(count, recipe)
@@ -97,6 +100,20 @@ class Leading:
         there = [index for index in range(count) if self.side.exchange.has(f"{other}.v{index}")]
         return [index for index in there if "failure" not in self.side.exchange.read(f"{other}.v{index}")]
 
+    def _try_reduced(self, index: int, recipe: leading.Recipe) -> int:
+        """One set of few elements where all that both sides take are large: those are not run on all derived inputs."""
+        if self.side.job.max_shapes < 2 or not recipe.plan.block or self._late():
+            return 0
+        if min((self.side.costs[i][0] for i in self._followed(index)), default=0) <= SMALL:
+            return 0
+        for label, sizes in shapes.reduced(recipe.plan):
+            if self._late():
+                break
+            if self._try(index, label, partial(self._variant, label, recipe, sizes)):
+                self.side.sizes[index] = sizes
+                return 1
+        return 0
+
     def _try_starved(self, index: int, recipe: leading.Recipe) -> int:
         """Sizes by themselves where those that were tried together were refused (shapes.starved)."""
         if self.side.job.max_shapes < 2 or not recipe.plan.block or self._late():
@@ -120,9 +137,11 @@ class Leading:
             return 0
         largest = sorted(taken, key=lambda i: (self.side.made[i], self.side.costs[i][0]), reverse=True)
         count = 0
-        for number, i in zip(FEW_MULTIPROCESSORS, largest):
-            label = f"{number} multiprocessors"
-            variant = {**self._variant(label, recipe, self.side.sizes[i]), "multiprocessors": number}
+        for number, place in FEW_MULTIPROCESSORS:
+            if place >= len(largest):
+                continue
+            label, sizes = f"{number} multiprocessor{'s' * (number > 1)}", self.side.sizes[largest[place]]
+            variant = {**self._variant(label, recipe, sizes), "multiprocessors": number}
             count += self._try(index + count, label, lambda: variant)  # noqa: B023 (called before the next turn)
         return count
 

@@ -125,7 +125,7 @@ def _named(pair: Pair, few: bool) -> list[str]:
     """The names of sets derived from the given values; nothing is derived where no input holds floats."""
     if not any(inputs.is_float(x) for x in pair.inputs.values()):
         return []
-    return list(inputs.SETS)[: FEW if few else None]
+    return [*list(inputs.SETS)[:FEW], inputs.MIXED] if few else list(inputs.SETS)
 
 
 def _outside(

@@ -132,6 +132,7 @@ EQUAL: dict[str, Maker] = {
 }
 MASKED = "masks false throughout"
 OPPOSITE = "of opposite signs"
+MIXED = "a row of every kind"  # where there are few runs
 #: Of tests only: where values tie whose residues differ, nothing is learned about real functions.
 SETS: dict[str, Maker] = {**_GENERAL, "balanced": _balanced, OPPOSITE: lambda x, rng: np.abs(x) * 20, **EQUAL}
 
@@ -194,12 +195,27 @@ def make(name: str, given: Mapping[str, np.ndarray], seed: int) -> Arrays:
     """The set called ``name``; weights of modules keep their given values."""
     if name == "alike":
         return alike(given)
+    if name == MIXED:
+        return _mixed(given, seed)
     rng = np.random.default_rng([seed, *name.encode()])
     made = {key: _one(name, key, x, rng) for key, x in given.items()}
     if name == OPPOSITE:  # every other input: products of two, such as attention's scores, are far below zero
         for key in [key for key, x in made.items() if x is not given[key]][1::2]:
             wide = [array.astype(np.float64) for array in (made[key], given[key])]
             made[key] = into_domain(-wide[0], wide[1]).astype(made[key].dtype)
+    return made
+
+
+def _mixed(given: Mapping[str, np.ndarray], seed: int) -> Arrays:
+    """Row number r of every input as in the set number r: one run stands for all sets where rows are independent."""
+    sets = [name for name in SETS if name not in ("alike", OPPOSITE)]
+    made = dict[str, np.ndarray](given)
+    for number, name in enumerate(sets):
+        rows = {key: x[number :: len(sets)] for key, x in given.items() if x.ndim > 1 and x.shape[0] > number}
+        for key, x in make(name, rows, seed).items():
+            if x is not rows[key]:
+                made[key] = made[key].copy() if made[key] is given[key] else made[key]
+                made[key][number :: len(sets)] = x
     return made
 
 

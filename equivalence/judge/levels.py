@@ -110,7 +110,7 @@ def _weaker(evidence: Evidence, real: RealState, freedoms: Freedoms) -> Verdict:
             Level.CLOSE,
             delta=delta,
             n_inputs=evidence.tests,
-            reason="the real functions differ, but no input of these formats shows it",
+            reason="the real functions differ, but no tested input shows it",
         )
     if evidence.real_mismatch and real.opaque is not None:
         name, span = real.opaque

@@ -49,9 +49,9 @@ ENTRIES = (
     ),
     Entry(
         "close",
-        "not the same real function, but no input at these formats can show more than the bound",
-        """The real functions are shown to differ, yet no float witness exists at these formats: the difference is below
-        what rounding already does.""",
+        "not the same real function; no input tried shows more than rounding explains",
+        """The real functions are shown to differ, by the bound at least, and no input that was tried is a witness: on
+        these the difference is below what rounding already does. That no input at all shows more is not proved.""",
         """rsqrt(x + 1e-12) and rsqrt(x + 1e-13) are different functions; in f32 that is invisible for usual x.""",
         """
         a.py  torch.rsqrt(var + 1e-12)

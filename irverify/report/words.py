@@ -14,7 +14,7 @@ _SENTENCES = {
     Level.BITWISE: "bit for bit the same for every input of these shapes",
     Level.REASSOCIATED: "the same terms with the same roundings",  # and up to what
     Level.REAL: "the same real-valued function; only rounding differs",
-    Level.CLOSE: "not the same real function, but no input at these formats can show more than the bound",
+    Level.CLOSE: "not the same real function; no input tried shows more than rounding explains",
     Level.TESTED: "agree on every input tried; nothing is proved",
     Level.UNDECIDED: "could not be decided",
     Level.UNSUPPORTED: "uses something that is not modelled yet",

@@ -141,3 +141,17 @@ def test_nothing_is_starved_where_ragged_sets_are_taken() -> None:
     plan = shapes.plan({"L": 128, "D": 64}, ["auto"], ["L", "D"], [16])
     assert shapes.starved(plan, [sizes for _, sizes in plan.tries]) == []
     assert shapes.starved(shapes.plan({"L": 128}, ["given"], ["L"], [16]), []) == []
+
+
+def test_a_small_set_where_all_are_large() -> None:
+    plan = shapes.plan({"B": 64, "S": 4096, "D": 1024}, ["auto"], ("B", "S", "D"), [64])
+    made = [sizes for _, sizes in shapes.reduced(plan)]
+    assert all(prod(sizes.values()) <= 1 << 15 for sizes in made)
+    assert made[0]["D"] > plan.block > made[0]["S"] != made[0]["B"]
+    assert set(made[-1].values()) == {16}
+
+
+def test_sizes_that_are_part_of_the_algorithm_are_not_reduced() -> None:
+    plan = shapes.plan({"N": 4096, "taps": 3}, ["auto"], ("N", "taps"), [64])
+    assert {sizes["taps"] for _, sizes in shapes.reduced(plan)} == {3}
+    assert shapes.reduced(shapes.plan({"taps": 3}, ["auto"], ("taps",), [64])) == []
