@@ -17,7 +17,11 @@ from irverify.loading import Bound
 from irverify.values import ArrayValue, dtype_named
 from lowering.capture.trace import HostTrace, TensorRef
 
-ADAPTERS = {"torch": "irverify._capture_torch:TorchAdapter", "jax": "irverify._capture_jax:JaxAdapter"}
+ADAPTERS = {
+    "torch": "irverify._capture_torch:TorchAdapter",
+    "jax": "irverify._capture_jax:JaxAdapter",
+    "nki": "irverify._capture_nki:NkiAdapter",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

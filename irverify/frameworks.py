@@ -1,6 +1,6 @@
 """Which framework a file belongs to, from its imports alone (followed into the modules beside it).
 
-Takes a parsed file and its entry; gives 'torch' or 'jax', or Unsupported for frameworks that are not there yet.
+Takes a parsed file and its entry; gives 'torch', 'jax' or 'nki', or Unsupported for frameworks that are not there yet.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from lowering.errors import Span, Unsupported
 
 _ROOTS = {
     "torch": "torch", "triton": "torch", "jax": "jax", "jaxlib": "jax", "flax": "jax",
-    "nki": "NKI kernels", "neuronxcc": "NKI kernels", "tilelang": "TileLang kernels", "cutlass": "CuTe kernels",
+    "nki": "nki", "neuronxcc": "nki", "tilelang": "TileLang kernels", "cutlass": "CuTe kernels",
     "cupy": "CuPy kernels", "mlx": "MLX kernels", "tensorflow": "TensorFlow", "numba": "Numba kernels",
 }  # fmt: skip
-_SUPPORTED = ("torch", "jax")  # where a file uses both, the first
+_SUPPORTED = ("nki", "torch", "jax")  # where a file uses both, the first
 _MAX_FILES = 40  # followed imports per subject: enough for a package's own helpers, never the whole site-packages
 
 
@@ -29,7 +29,9 @@ def detect(path: Path, tree: ast.Module, entry: str) -> str:
     found = used or in_file or _followed(path, tree)
     foreign = sorted(found.difference(_SUPPORTED))
     if foreign and not found.intersection(_SUPPORTED):
-        raise Unsupported(foreign[0], _import_span(path, tree), "only torch, Triton, JAX and Pallas are read so far")
+        raise Unsupported(
+            foreign[0], _import_span(path, tree), "only torch, Triton, JAX, Pallas and NKI are read so far"
+        )
     return next((framework for framework in _SUPPORTED if framework in found), _SUPPORTED[0])
 
 

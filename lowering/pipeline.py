@@ -27,13 +27,12 @@ from lowering.capture.trace import (
 from lowering.errors import UNKNOWN_SPAN, Span, Unsupported
 from lowering.frontends import aten
 from lowering.frontends.aten.dtypes import KIR_NAMES, TORCH_NAMES
-from lowering.frontends.aten.views import as_view
 from lowering.ir.builder import Builder
 from lowering.ir.program import Block, Function, Program, Value
 from lowering.ir.types import DTYPES, U8, DType, TensorType
+from lowering.memory import Memory
 
 _UNORDERED = "two_streams"  # the kernel that stands for work on two streams without a wait
-View = tuple[str, tuple[int, ...], tuple[int, ...], int]
 
 
 def lower(trace: Any) -> Program:
@@ -193,48 +192,25 @@ def _digest(trace: HostTrace) -> str:
     return hashlib.sha256(repr((trace.target, calls)).encode()).hexdigest()
 
 
-class _Memory:
-    """The storages of a trace as KIR buffers.
-
-    A view that was just read or written is remembered until its storage changes, so that a chain of ops becomes SSA.
-    """
+class _Memory(Memory):
+    """The storages of a trace as KIR buffers; those with contents that no event wrote are constants."""
 
     def __init__(self, builder: Builder, trace: HostTrace) -> None:
-        self._builder, self._storages, self._pointers_in = builder, trace.storages, trace.pointers_in
-        self._buffers: dict[int, Value] = {}
-        self._known: dict[int, dict[View, Value]] = {}
-        self._written: dict[int, tuple[TensorRef, Value]] = {}
+        super().__init__(builder)
+        self._storages, self._pointers_in = trace.storages, trace.pointers_in
         self._first_dtype = _dtypes_of_constants(trace)
 
-    def read(self, ref: TensorRef) -> Value:
-        buffer = self._buffer(ref.storage)  # entering a constant makes a view known
-        view, known = _view(ref), self._known.setdefault(ref.storage, {})
-        if view not in known:
-            value = self._from_known(ref)
-            if value is not None:
-                known[view] = value
-                return value
-            attrs = {"to": kir_dtype(ref).name, "shape": ref.shape, "strides": ref.strides, "offset": ref.offset}
-            known[view] = self._builder("read", buffer, **attrs)
-        return known[view]
+    def _dtype(self, ref: TensorRef) -> DType:
+        return kir_dtype(ref)
 
-    def write(self, ref: TensorRef, value: Value) -> None:
-        buffer = self._buffer(ref.storage)
-        self._builder.op("write", [buffer, value], strides=tuple(ref.strides), offset=ref.offset)
-        self.forget(ref.storage)
-        if _injective(ref):
-            self._known[ref.storage] = {_view(ref): value}
-            self._written[ref.storage] = (ref, value)
+    def _allocated(self, storage: int) -> tuple[int, Span]:
+        entry = self._storages[storage]
+        return entry.nbytes, entry.span
 
-    def _from_known(self, ref: TensorRef) -> Value | None:
-        """The view in terms of what was last written, if that covers it."""
-        last = self._written.get(ref.storage)
-        return None if last is None else as_view(self._builder, last[1], last[0], ref)
-
-    def forget(self, storage: int) -> None:
-        """Its contents may have changed."""
-        self._known[storage] = {}
-        self._written.pop(storage, None)
+    def _enter(self, storage: int) -> None:
+        entry = self._storages[storage]
+        if entry.origin == "data" and entry.data is not None:
+            self._write_constant(entry)
 
     def scratch(self, name: str, nbytes: int) -> Value:
         """The address of memory of no tensor's."""
@@ -248,15 +224,6 @@ class _Memory:
     def _address(self, storage: int, byte_offset: int) -> Value:
         offset = self._builder.constant(byte_offset, DTYPES["i64"])
         return self._builder("addptr", self._buffer(storage), offset, bytes=1)
-
-    def _buffer(self, storage: int) -> Value:
-        if storage not in self._buffers:
-            entry = self._storages[storage]
-            with self._builder.at(entry.span if entry.span.line else self._builder.span):
-                self._buffers[storage] = self._builder("alloc", bytes=entry.nbytes)
-            if entry.origin == "data" and entry.data is not None:
-                self._write_constant(entry)
-        return self._buffers[storage]
 
     def _write_constant(self, entry: Storage) -> None:
         """Contents that no event wrote, as elements of the dtype they are first used with (bytes if that fails).
@@ -280,20 +247,6 @@ def kir_dtype(ref: TensorRef) -> DType:
     if ref.dtype not in KIR_NAMES:
         raise Unsupported(f"a tensor of dtype {ref.dtype}", hint="complex and quantised tensors are not modelled")
     return DTYPES[KIR_NAMES[ref.dtype]]
-
-
-def _view(ref: TensorRef) -> View:
-    return ref.dtype, tuple(ref.shape), tuple(ref.strides), ref.offset
-
-
-def _injective(ref: TensorRef) -> bool:
-    """No two lanes share an element, so that what is written is what is read back."""
-    reach = 0
-    for stride, extent in sorted(zip(ref.strides, ref.shape, strict=True)):
-        if extent > 1 and stride <= reach:
-            return False
-        reach += stride * (extent - 1) if extent > 1 else 0
-    return True
 
 
 def _wrapped(number: int, dt: DType) -> int:

@@ -8,10 +8,10 @@ from numpy.lib.stride_tricks import as_strided
 
 from equivalence.evaluator import Machine
 from lowering.capture.trace import TensorRef
-from lowering.frontends.aten.views import as_view
 from lowering.ir.builder import Builder
 from lowering.ir.program import Program
 from lowering.ir.types import F32, TensorType
+from lowering.views import as_view
 
 _MEMORY = np.arange(200, dtype=np.float32)
 

@@ -1,0 +1,103 @@
+"""The NKI adapter: kernels under nki.jit, of either API generation, traced without the Neuron SDK (worker only).
+
+Takes callables and arguments as data; gives Captured.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from irverify._capture import Captured, CaptureOptions
+from irverify.loading import Bound
+from irverify.values import ArrayValue, Named, dtype_named, map_arrays
+
+
+class NkiAdapter:
+    """The namespaces are in place while the session lasts."""
+
+    has_strides = False
+    asks_for_multiprocessors = False
+
+    def __init__(self, options: CaptureOptions) -> None:
+        self.options = options
+
+    def show_multiprocessors(self, number: int | None) -> None:
+        """A kernel does not ask."""
+
+    @contextmanager
+    def session(self) -> Iterator[None]:
+        from lowering.capture.nki.namespaces import installed
+
+        with installed():
+            yield
+
+    def data_of(self, value: Any, path: str) -> Any:
+        if isinstance(value, list | tuple):
+            return type(value)(self.data_of(item, f"{path}[{i}]") for i, item in enumerate(value))
+        if isinstance(value, dict):
+            return {key: self.data_of(item, f"{path}[{key!r}]") for key, item in value.items()}
+        return ArrayValue(np.asarray(value)) if hasattr(value, "__array__") and hasattr(value, "shape") else value
+
+    def call_under_seed(self, function: Callable[..., Any], *args: Any, seed: int | None = None) -> Any:
+        seed = self.options.seed if seed is None else seed
+        random.seed(seed)
+        np.random.seed(seed)
+        return function(*_real(args))
+
+    def shapes_of(self, make: Callable[[], Any]) -> list[tuple[int, ...]]:
+        made = make()
+        return [x.shape for x in made if hasattr(x, "shape")] if isinstance(made, list | tuple) else []
+
+    def is_model(self, entry: Any) -> bool:
+        return isinstance(entry, type)
+
+    def callable_of(self, entry: Any) -> Callable[..., Any]:
+        return entry
+
+    def weights_of(self, model: Any, again: Callable[[], Any]) -> dict[str, Any]:
+        return {}
+
+    def set_weights(self, model: Any, weights: dict[str, Any]) -> list[str]:
+        return []
+
+    def capture(self, function: Callable[..., Any], bound: Bound) -> Captured:
+        from lowering.capture.nki.host import capture_nki
+        from lowering.ir.printer import print_program
+        from lowering.nki_program import lower_nki
+
+        args, kwargs = list(_real(bound.args)), dict(_real(bound.kwargs))
+        trace = capture_nki(function, args, kwargs, bound.names, _target(self.options.target))
+        program = lower_nki(trace)
+        values = dict(zip(bound.names, [*args, *kwargs.values()]))
+        return Captured(
+            kir=print_program(program),
+            inputs={name: values[name] for name, _ in trace.inputs},
+            outputs=[(name, ref.dtype, ref.shape) for name, ref in trace.outputs],
+            kernels=[trace.kernel],
+            notes=trace.notes,
+            checks_shapes=trace.checks_shapes,
+        )
+
+    def capture_gradients(self, function: Callable[..., Any], bound: Bound, layout: str) -> Captured:
+        raise NotImplementedError  # asked only where there are strides
+
+
+def _target(name: str) -> str:
+    """The NKI target; the tool's default is a GPU's, which says nothing here."""
+    from lowering.capture.nki.trace import TARGETS
+
+    return name if name in TARGETS else "trn2"
+
+
+def _real(value: Any) -> Any:
+    def change(leaf: Any) -> Any:
+        if isinstance(leaf, ArrayValue):
+            return leaf.data
+        return dtype_named(leaf.name) if isinstance(leaf, Named) and leaf.kind == "dtype" else None
+
+    return map_arrays(value, change)

@@ -1,0 +1,67 @@
+"""The modules `nki...` and `neuronxcc.nki...`, in place only while ``installed()`` lasts.
+
+A finder on sys.meta_path, ahead of the others: PyPI has empty placeholders of these names.  Nothing is put on disk.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+_HERE = "lowering.capture.nki."
+#: module that a kernel imports -> the module of ours whose names it has
+MODULES = {
+    "nki": "root_new",
+    "nki.language": "language_new",
+    "nki.isa": "isa_new",
+}
+_ROOTS = ("nki", "neuronxcc")
+
+
+class _Finder(MetaPathFinder, Loader):
+    """Answers for every module under the two roots; what is not in MODULES is no module."""
+
+    def find_spec(self, fullname: str, path: Sequence[str] | None = None, target: Any = None) -> ModuleSpec | None:
+        if fullname not in MODULES:
+            return None
+        return ModuleSpec(fullname, self, is_package=any(other.startswith(fullname + ".") for other in MODULES))
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        ours = importlib.import_module(_HERE + MODULES[spec.name])
+        module = ModuleType(spec.name, ours.__doc__)
+        module.__dict__.update({k: v for k, v in vars(ours).items() if not k.startswith("__")})
+        module.__getattr__ = getattr(ours, "__getattr__", _missing(spec.name))  # type: ignore[method-assign]
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Filled when it was made."""
+
+
+def _missing(module: str) -> Any:
+    def get(name: str) -> Any:
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+
+    return get
+
+
+@contextmanager
+def installed() -> Iterator[None]:
+    """The namespaces are there inside, and afterwards nothing of them is left in sys.modules."""
+    finder = _Finder()
+    kept = {name: module for name, module in sys.modules.items() if name.split(".")[0] in _ROOTS}
+    for name in kept:
+        del sys.modules[name]
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)
+        for name in [name for name in sys.modules if name.split(".")[0] in _ROOTS]:
+            del sys.modules[name]
+        sys.modules.update(kept)

@@ -1,0 +1,40 @@
+"""How NKI's engines convert: every operand to f32, one rounding on the way out; what is exact stays exact.
+
+Sources: NKI.md §2.2 and §2.3 (documentation of nki.isa, and the 0.6 release notes for float to integer).
+"""
+
+from __future__ import annotations
+
+from lowering.errors import Unsupported
+from lowering.ir.builder import Builder
+from lowering.ir.program import Value
+from lowering.ir.types import DTYPES, F32, DType
+
+KIR_NAMES = {
+    "uint8": "u8", "int8": "i8", "uint16": "u16", "int16": "i16", "uint32": "u32", "int32": "i32", "int64": "i64",
+    "uint64": "u64", "float16": "f16", "bfloat16": "bf16", "float32": "f32", "tfloat32": "f32", "float64": "f64",
+    "float8_e5m2": "f8e5m2", "float8_e4m3fn": "f8e4m3fn", "float8_e8m0fnu": "f8e8m0fnu",
+}  # fmt: skip
+
+
+def kir_dtype(name: str) -> DType:
+    if name not in KIR_NAMES:
+        raise Unsupported(f"a tensor of dtype {name}")
+    return DTYPES[KIR_NAMES[name]]
+
+
+def to_f32(b: Builder, x: Value) -> Value:
+    """Integers beyond 2^24 are rounded, as on the engines that compute in f32."""
+    return b.cast(x, F32)
+
+
+def from_f32(b: Builder, x: Value, to: DType) -> Value:
+    """One rounding to nearest even; integers saturate, a NaN becomes 0."""
+    if not to.is_integer:
+        return b.cast(x, to)
+    return b.cast(b("round", x, mode="even"), to, overflow="saturate")
+
+
+def converted(b: Builder, x: Value, to: DType) -> Value:
+    """A copy: bit for bit between equal dtypes, through f32 otherwise."""
+    return x if x.type.dtype is to else from_f32(b, to_f32(b, x), to)

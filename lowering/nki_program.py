@@ -1,0 +1,65 @@
+"""From the trace of an NKI kernel to one KIR Program: storages as buffers, instructions in their order.
+
+Takes an NkiTrace; gives a Program of level 'nki'.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from math import prod
+
+from lowering.capture.nki.dtypes import size_of
+from lowering.capture.nki.trace import NkiTrace
+from lowering.capture.trace import TensorRef
+from lowering.errors import Span
+from lowering.frontends.nki import State, lower_instr
+from lowering.frontends.nki.numerics import kir_dtype
+from lowering.ir.builder import Builder
+from lowering.ir.program import Program
+from lowering.ir.types import DType, TensorType
+from lowering.memory import Memory
+
+
+def lower_nki(trace: NkiTrace) -> Program:
+    """The program of a kernel's run."""
+    builder = Builder()
+    memory = NkiMemory(builder, trace)
+    state = State(trace, builder, memory)
+    for _, ref in trace.inputs:
+        argument = builder.value(TensorType(kir_dtype(ref.dtype), ref.shape))
+        builder.block.args.append(argument)
+        memory.write(ref, argument)
+    for instr in trace.instrs:
+        lower_instr(state, instr)
+    outputs = [(name, memory.read(ref)) for name, ref in trace.outputs]
+    attrs = {"level": "nki", "contract": False, "key": digest(trace)}
+    names = [name for name, _ in trace.inputs]
+    return Program(builder.block, names, outputs, {}, attrs, [*trace.notes, *state.notes])
+
+
+class NkiMemory(Memory):
+    """The storages of a trace as KIR buffers."""
+
+    def __init__(self, builder: Builder, trace: NkiTrace) -> None:
+        super().__init__(builder)
+        self._storages = trace.storages
+
+    def _dtype(self, ref: TensorRef) -> DType:
+        return kir_dtype(ref.dtype)
+
+    def _allocated(self, storage: int) -> tuple[int, Span]:
+        entry = self._storages[storage]
+        return prod(entry.shape) * size_of(entry.dtype), entry.span
+
+    def _enter(self, storage: int) -> None:
+        entry = self._storages[storage]
+        if entry.origin == "data" and entry.data is not None:
+            ref = TensorRef(storage, entry.dtype, (entry.data.size,), (1,))
+            self.write(ref, self._builder.constant(entry.data.reshape(-1), kir_dtype(entry.dtype)))
+
+
+def digest(trace: NkiTrace) -> str:
+    """What open choices can depend on: the instructions and the target, not where they are written."""
+    instrs = [replace(i, span=Span(), loops=(), mask=None) for i in trace.instrs]
+    return hashlib.sha256(repr((trace.target, trace.version, instrs)).encode()).hexdigest()
