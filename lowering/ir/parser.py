@@ -6,69 +6,15 @@ Raises UsageError with line and column for text that is not KIR.
 from __future__ import annotations
 
 import base64
-import json
-import re
 from typing import Any
 
 import numpy as np
 
-from lowering.errors import UNKNOWN_SPAN, Span, UsageError
+from lowering.errors import UNKNOWN_SPAN, Span
 from lowering.ir.ops import RECORDS, REQUIRED, TypeRuleError
 from lowering.ir.program import Block, Function, Op, Program, Value
 from lowering.ir.types import DTYPES, TensorType
-
-_TOKEN = re.compile(
-    r"""\s*(?: (?P<string>"(?:[^"\\]|\\.)*")
-             | (?P<value>%[\w.]+)
-             | (?P<number>-?(?:inf|nan)\b(?!\s*=)|-?\d[\d.]*(?:e[+-]?\d+)?)
-             | (?P<word>[A-Za-z_]\w*)
-             | (?P<mark>[(){}\[\]<>,:=@^]) )""",
-    re.VERBOSE,
-)
-
-
-class _Tokens:
-    """One pass over the text with one token of look-ahead."""
-
-    def __init__(self, text: str) -> None:
-        self.text, self.at = text, 0
-        self.kind, self.token = "", ""
-        self.advance()
-
-    def advance(self) -> str:
-        taken = self.token
-        match = _TOKEN.match(self.text, self.at)
-        if match is None:
-            if self.text[self.at :].strip():
-                self.fail("unexpected character")
-            self.kind, self.token = "end", ""
-            return taken
-        self.kind, self.token = match.lastgroup or "", match[match.lastgroup or 0]
-        self.at = match.end()
-        return taken
-
-    def fail(self, message: str) -> None:
-        line = self.text.count("\n", 0, self.at) + 1
-        column = self.at - self.text.rfind("\n", 0, self.at)
-        raise UsageError(f"KIR text, line {line}, column {column}: {message} (at {self.token!r})")
-
-    def take(self, token: str) -> bool:
-        if self.token != token or self.kind == "string":
-            return False
-        self.advance()
-        return True
-
-    def expect(self, token: str) -> None:
-        if not self.take(token):
-            self.fail(f"expected {token!r}")
-
-    def expect_kind(self, kind: str) -> str:
-        if self.kind != kind:
-            self.fail(f"expected a {kind}")
-        return self.advance()
-
-    def string(self) -> str:
-        return json.loads(self.expect_kind("string"))
+from lowering.tokens import Tokens
 
 
 def parse_program(text: str) -> Program:
@@ -78,7 +24,7 @@ def parse_program(text: str) -> Program:
 
 class _Parser:
     def __init__(self, text: str) -> None:
-        self.t = _Tokens(text)
+        self.t = Tokens(text, "KIR")
         self.scope: dict[str, Value] = {}
 
     def program(self) -> Program:
@@ -259,7 +205,7 @@ class _Parser:
                 self.t.take(",")
             return tuple(items)
         if self.t.kind == "number":
-            return _number(self.t.advance())
+            return self.t.number()
         word = self.t.expect_kind("word")
         if word == "dense":
             return self.dense()
@@ -275,7 +221,3 @@ class _Parser:
         data = base64.b64decode(self.t.string())
         self.t.expect(">")
         return np.frombuffer(data, type_.dtype.numpy).reshape(type_.shape).copy()
-
-
-def _number(text: str) -> int | float:
-    return float(text) if any(c in text for c in ".enai") else int(text)
