@@ -31,6 +31,7 @@ IMPLEMENTATIONS = {
     "cuda-fast": "cuda-fast",
     "xla": "xla",
     "torch": "torch",
+    "nki": "nki",
     "": "exact",
 }
 

@@ -218,10 +218,10 @@ def lossless(a: Lanes, out: Lanes, site: Site) -> bool:
 
 
 _WIDENINGS = {
-    "f64": {"f64", "f32", "f16", "bf16", "f8e4m3fn", "f8e5m2", "f8e4m3fnuz", "f8e5m2fnuz", "f8e4m3b11fnuz"},
-    "f32": {"f32", "f16", "bf16", "f8e4m3fn", "f8e5m2", "f8e4m3fnuz", "f8e5m2fnuz", "f8e4m3b11fnuz"},
-    "f16": {"f16", "f8e4m3fn", "f8e5m2", "f8e4m3b11fnuz"},
-    "bf16": {"bf16", "f8e4m3fn", "f8e5m2"},
+    "f64": {"f64", "f32", "f16", "bf16", "f8e4m3", "f8e4m3fn", "f8e5m2", "f8e4m3fnuz", "f8e5m2fnuz", "f8e4m3b11fnuz"},
+    "f32": {"f32", "f16", "bf16", "f8e4m3", "f8e4m3fn", "f8e5m2", "f8e4m3fnuz", "f8e5m2fnuz", "f8e4m3b11fnuz"},
+    "f16": {"f16", "f8e4m3", "f8e4m3fn", "f8e5m2", "f8e4m3b11fnuz"},
+    "bf16": {"bf16", "f8e4m3", "f8e4m3fn", "f8e5m2"},
 }
 
 

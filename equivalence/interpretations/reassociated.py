@@ -284,7 +284,7 @@ def contradict(a: Reassociated, b: Reassociated) -> bool:
 
 def precision_keeps(precision: str, dt: Any) -> bool:
     """Whether rounding a dot's operands of format ``dt`` to ``precision`` changes nothing."""
-    kept = {"f16", "bf16", "f8e4m3fn", "f8e5m2", "f8e4m3fnuz", "f8e5m2fnuz", "f8e4m3b11fnuz"}
+    kept = {"f16", "bf16", "f8e4m3", "f8e4m3fn", "f8e5m2", "f8e4m3fnuz", "f8e5m2fnuz", "f8e4m3b11fnuz"}
     return dt.name in kept if precision in ("tf32", "tf32x3") else dt.name in kept - {"f16"}
 
 

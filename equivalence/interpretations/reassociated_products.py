@@ -144,7 +144,7 @@ def directed(site: Site) -> bool:
 
 def product_is_exact(a: Lanes, b: Lanes, out: Lanes) -> bool:
     """Whether every product of the two is a value of ``out``'s format: f16 or f8 operands in f32, f32 in f64."""
-    narrow = {"f16", "f8e4m3fn", "f8e5m2", "f8e4m3fnuz", "f8e5m2fnuz", "f8e4m3b11fnuz"}
+    narrow = {"f16", "f8e4m3", "f8e4m3fn", "f8e5m2", "f8e4m3fnuz", "f8e5m2fnuz", "f8e4m3b11fnuz"}
     names = {(x.fits or x.dtype).name for x in (a, b)}
     return (out.dtype.name == "f32" and names <= narrow) or (out.dtype.name == "f64" and names <= narrow | {"bf16"})
 

@@ -80,7 +80,7 @@ def _single_or_double(fn: str, dtype: str, table: str) -> Bound:
     if table in ("ptx", "cuda", "cuda-fast", "triton"):
         return _nvidia(fn, dtype, table)
     if table == "trainium":
-        return _EXACT if fn in ("add", "sub", "mul") else NOTHING
+        return _EXACT if fn in ("add", "sub", "mul") else figures.TRAINIUM.get(fn, figures.TRAINIUM_OTHER)
     own, _, device = table.partition("-")
     bound = _library(fn, dtype, own)
     if device == "cuda" and fn not in _BASIC:

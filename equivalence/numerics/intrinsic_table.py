@@ -141,12 +141,16 @@ TORCH: Final[dict[str, Bound]] = {
                        "sigmoid": 2.2, "i0e": 5.9, "i1e": 9.8}.items()
 } | {"div": Bound(2.0, source="torch CUDA: a * (1 / b) for a number b, two roundings", status="derived")}  # fmt: skip
 
-#: Trainium's activation engine: piecewise polynomials in these ranges, with no error stated (NKI's documentation).
-TRAINIUM: Final[dict[str, tuple[float, float]]] = {
-    "exp": (-inf, inf), "tanh": (-inf, inf), "sigmoid": (-inf, inf), "erf": (-inf, inf), "log": (2.0**-64, 2.0**64),
-    "sin": (-3.1415926, 3.1415926), "atan": (-1.5707963, 1.5707963), "sqrt": (2.0**-116, 2.0**118),
-    "rsqrt": (2.0**-87, 2.0**97), "rcp": (2.0**-42, 2.0**42),
+#: Trainium's engines: piecewise polynomials in these ranges of abs(x), with no error stated (NKI's documentation); the
+#: 16 ulp (2^-20 of the result, far less than bf16 shows) are assumed.  Zero is no matter to sqrt.
+_POLYNOMIAL = Bound(16.0, source="NKI documentation: a piecewise polynomial, no error stated", status="assumed")
+TRAINIUM: Final[dict[str, Bound]] = {
+    "exp": _POLYNOMIAL, "tanh": _POLYNOMIAL, "erf": _POLYNOMIAL, "div": _POLYNOMIAL,
+    "log": replace(_POLYNOMIAL, least=2.0**-64, limit=2.0**64), "sin": replace(_POLYNOMIAL, limit=3.14159275),
+    "atan": replace(_POLYNOMIAL, limit=1.5707964), "sqrt": replace(_POLYNOMIAL, limit=2.0**118),
+    "rsqrt": replace(_POLYNOMIAL, least=2.0**-87, limit=2.0**97),
 }  # fmt: skip
+TRAINIUM_OTHER: Final = _POLYNOMIAL
 
 #: Targets and whose table is meant there, by what a front end names: (pattern, implementation, table, why).
 TARGETS: Final[tuple[tuple[str, str, str, str], ...]] = (
@@ -158,5 +162,5 @@ TARGETS: Final[tuple[tuple[str, str, str, str], ...]] = (
     (r"cpu", "torch", "torch", "SLEEF on whole vectors"),
     (r"cpu", "xla", "xla", "left open by StableHLO; measured on this backend"),
     (r"tpu\w*", "xla", "xla-tpu", "left open by StableHLO, nothing is published: the CPU's figures are assumed"),
-    (r"trn\d", "nki", "trainium", "piecewise polynomials whose error nobody states"),
+    (r"\w+", "nki", "trainium", "piecewise polynomials whose error nobody states: assumed"),
 )

@@ -15,7 +15,7 @@ from equivalence.interpretations.hashed import LITERAL
 from lowering.errors import UNKNOWN_SPAN, Span
 from lowering.ir.program import Op
 
-_LEVELS = {"ttir": "TTIR", "stablehlo": "StableHLO", "aten": "ATen"}
+_LEVELS = {"ttir": "TTIR", "stablehlo": "StableHLO", "aten": "ATen", "nki": "NKI"}
 
 
 @dataclass(frozen=True, slots=True)

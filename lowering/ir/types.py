@@ -55,6 +55,7 @@ def _table() -> dict[str, DType]:
         ("f32", "float", 32, np.float32),
         ("f16", "float", 16, np.float16),
         ("bf16", "float", 16, ml_dtypes.bfloat16),
+        ("f8e4m3", "float", 8, ml_dtypes.float8_e4m3),
         ("f8e4m3fn", "float", 8, ml_dtypes.float8_e4m3fn),
         ("f8e5m2", "float", 8, ml_dtypes.float8_e5m2),
         ("f8e4m3fnuz", "float", 8, ml_dtypes.float8_e4m3fnuz),

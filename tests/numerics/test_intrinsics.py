@@ -138,12 +138,16 @@ def test_torch_keeps_its_bound(fn: str) -> None:
 
 
 def test_a_target_says_whose_functions_are_meant() -> None:
-    """torch on a device calls CUDA's expf, 2 ulp; on a CPU SLEEF's, 1.0; nobody states Trainium's."""
+    """torch on a device calls CUDA's expf, 2 ulp; on a CPU SLEEF's, 1.0; Trainium's are assumed."""
     assert declared_bound("exp", "f32", "torch").ulp == declared_bound("exp", "f32", "torch", "sm_90").ulp == 2.5
     assert declared_bound("exp", "f32", "torch", "cpu").ulp == 1.0
     assert declared_bound("exp", "f32", "xla", "tpu_v5e").status == "assumed"
     assert declared_bound("exp", "f32", "xla", "cpu").status == "measured"
-    assert not declared_bound("exp", "f32", "nki", "trn2").declared
+    assert declared_bound("exp", "f32", "nki").ulp == declared_bound("exp", "f32", "nki", "trn2").ulp == 16.0
+    assert declared_bound("tan", "f32", "nki", "trn2").status == declared_bound("sin", "f32", "nki").status == "assumed"
+    sine = error_at(declared_bound("sin", "f32", "nki"), np.array([3.0, 9.0]), np.ones(2), "f32")
+    assert sine[0] == 2.0**-19 and math.isinf(sine[1])  # outside of [-pi, pi] nisa.activation(sin) is garbage
+    assert declared_bound("mul", "f32", "nki").ulp == 0.5
     for target in ("sm_75", "sm_80", "sm_89", "sm_90a", "sm_100", "sm_120"):
         assert declared_bound("div", "f32", "triton", target).ulp == 2.0
 
