@@ -45,6 +45,11 @@ class Tile:
         return DType(self._dtype)
 
     @property
+    def dtype_name(self) -> str:
+        """The dtype as a plain word."""
+        return self._dtype
+
+    @property
     def ndim(self) -> int:
         return len(self.shape)
 

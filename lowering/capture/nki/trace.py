@@ -43,16 +43,19 @@ class NkiStorage:
 
 @dataclass(frozen=True, slots=True)
 class Indirect:
-    """Elements that ``index`` chooses: the index along ``dim`` of ``base`` is what ``index`` holds, row by row.
+    """Elements that ``index`` chooses; the view has base's shape, and addresses count elements of base's dtype.
 
-    ``kind``: 'vector' (partition p reads row index[p]), 'scalar' (one number moves the whole view) or 'free' (each
-    element its own place along the free axis).
+    ``kind`` 'vector': base.strides[dim] is what one of the index moves; element i lies at base.offset + index[i[dim]] *
+    base.strides[dim] + the sum over the other dimensions of i[d] * base.strides[d].  'scalar': index is one number;
+    base's address + index * ``step``.  'free': in partition p, element j of the free axis is that at place
+    index[j % G + first, j // G], G the partitions that share an index.
     """
 
     base: TensorRef
     index: TensorRef
     dim: int
     kind: str = "vector"
+    step: int = 0
 
 
 View = TensorRef | Indirect
