@@ -32,6 +32,9 @@ class CaptureOptions:
     backward: bool = False
     config: str = "first"
     seed: int = 0
+    nki_target: str = "trn2"
+    nki_version: str = "0.6"
+    form: str = "kir"  # what is wanted: a Program, or of an NKI kernel its 'trace' or what 'check' says of it
     formulas: bool = True  # whether the host's tables are lowered by how they were made, or as the data that they are
 
 
@@ -112,7 +115,7 @@ class Captured:
     interleaved: Interleaved | None = None  # likewise, under --backward
     tuned: Tuned | None = None  # of the first capture, where an autotuner's trials may show
     checks_shapes: bool = True  # False for hand-written kernels: they run at shapes they are not meant for
-    sources: dict[str, str] = field(default_factory=dict)  # 'ttir', 'aten', 'stablehlo': for `irverify lower`
+    sources: dict[str, str] = field(default_factory=dict)  # 'ttir', 'aten', 'stablehlo', 'trace': for `irverify lower`
 
 
 class Adapter(Protocol):

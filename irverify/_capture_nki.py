@@ -8,13 +8,16 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from irverify._capture import Captured, CaptureOptions
 from irverify.loading import Bound
 from irverify.values import ArrayValue, Named, dtype_named, map_arrays
+
+if TYPE_CHECKING:
+    from lowering.capture.nki.trace import NkiTrace
 
 
 class NkiAdapter:
@@ -67,15 +70,14 @@ class NkiAdapter:
 
     def capture(self, function: Callable[..., Any], bound: Bound) -> Captured:
         from lowering.capture.nki.host import capture_nki
-        from lowering.ir.printer import print_program
-        from lowering.nki_program import lower_nki
 
         args, kwargs = list(_real(bound.args)), dict(_real(bound.kwargs))
-        trace = capture_nki(function, args, kwargs, bound.names, _target(self.options.target))
-        program = lower_nki(trace)
+        asked = self.options
+        trace = capture_nki(function, args, kwargs, bound.names, asked.nki_target, asked.nki_version)
         values = dict(zip(bound.names, [*args, *kwargs.values()]))
         return Captured(
-            kir=print_program(program),
+            kir=_kir(trace) if asked.form == "kir" else "",
+            sources={} if asked.form == "kir" else _sources(trace, asked.form),
             inputs={name: values[name] for name, _ in trace.inputs},
             outputs=[(name, ref.dtype, ref.shape) for name, ref in trace.outputs],
             kernels=[trace.kernel],
@@ -87,11 +89,20 @@ class NkiAdapter:
         raise NotImplementedError  # asked only where there are strides
 
 
-def _target(name: str) -> str:
-    """The NKI target; the tool's default is a GPU's, which says nothing here."""
-    from lowering.capture.nki.trace import TARGETS
+def _kir(trace: NkiTrace) -> str:
+    from lowering.ir.printer import print_program
+    from lowering.nki_program import lower_nki
 
-    return name if name in TARGETS else "trn2"
+    return print_program(lower_nki(trace))
+
+
+def _sources(trace: NkiTrace, form: str) -> dict[str, str]:
+    """The trace as text, or what there is to say of its legality and cost; nothing where another form is asked for."""
+    if form != "trace":
+        return {}
+    from lowering.capture.nki.text import print_trace
+
+    return {"trace": print_trace(trace, with_inputs=False)}
 
 
 def _real(value: Any) -> Any:

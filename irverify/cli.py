@@ -69,7 +69,10 @@ def _capture_options(command: Callable[..., Any]) -> Callable[..., Any]:
                      help="Address space that running each file may use."),
         click.option("--target", metavar="DEVICE",
                      help="The device that the code sees (default sm_80): sm_90, tpu_v5e, ... Naming an sm_* also says "
-                          "that masked-off lanes of a Triton load are 0, as on NVIDIA."),
+                          "that masked-off lanes of a Triton load are 0, as on NVIDIA. trn1, inf2, trn2 (the default) "
+                          "and trn3 are devices of NKI kernels and change no other side; sm_90,trn3 names both."),
+        click.option("--nki-version", default=_DEFAULTS.nki_version, show_default=True, metavar="V",
+                     help="The release of NKI whose rules are meant: 0.1 to 0.6."),
         click.option("--backward", is_flag=True, help="Compare gradients of the inputs as well."),
         click.option("--config", default=_DEFAULTS.config, show_default=True, metavar="first|all|N",
                      help="Which autotune configuration is compared; the others are checked to lower."),
@@ -188,8 +191,9 @@ def order_(a: str, entry: str | None, output: str, index: str | None, probe: boo
 @main.command(epilog=_EXITS)
 @click.argument("a", metavar="A.py[:ENTRY]")
 @click.option("--entry", metavar="NAME", help="The function or class to lower (default: found by its name).")
-@click.option("--to", "to", type=click.Choice(["kir", "ttir", "stablehlo", "aten"]), default="kir", show_default=True,
-              help="What to print: our IR, or what the framework itself produced.")  # fmt: skip
+@click.option("--to", "to", type=click.Choice(["kir", "ttir", "stablehlo", "aten", "trace"]), default="kir",
+              show_default=True, help="What to print: our IR, what the framework itself produced, or the trace of an "
+                                      "NKI kernel, one line per instruction.")  # fmt: skip
 @_capture_options
 def lower(a: str, entry: str | None, to: str, debug: bool, **given: Any) -> None:
     """Print what a kernel is lowered to. KIR that is printed parses again."""

@@ -27,6 +27,9 @@ class Job:
     blocks: list[int] = field(default_factory=list)
     seed: int = 0
     target: str = "sm_80"
+    nki_target: str = "trn2"
+    nki_version: str = "0.6"
+    form: str = "kir"  # as in CaptureOptions
     backward: bool = False
     config: str = "first"
     variant_seconds: float = 40.0  # no new shapes are started after this long

@@ -37,12 +37,13 @@ class One:
 
 def lower(options: CompareOptions, entry: str | None, to: str) -> str:
     """The text of one form; a usage error names the forms that this subject has."""
-    with _captured(options, entry) as (side, exchange):
+    with captured(options, entry, to) as (side, exchange):
         if to == "kir":
             return exchange.read_text("a.v0.kir")
         sources = exchange.read("a.v0")["sources"]
         if to not in sources:
-            raise UsageError(f"{side.path}:{side.entry} has no {to}; it has kir, {', '.join(sources)}")
+            has = ["trace"] if side.framework == "nki" else sources
+            raise UsageError(f"{side.path}:{side.entry} has no {to}; it has {', '.join(['kir', *has])}")
         return exchange.read_text(f"a.v0.{to}")
 
 
@@ -50,7 +51,7 @@ def program_of(options: CompareOptions, entry: str | None) -> One:
     """The program of ``options.a`` at the given shape, and its inputs."""
     from lowering.ir.parser import parse_program
 
-    with _captured(options, entry) as (side, exchange):
+    with captured(options, entry, "kir") as (side, exchange):
         record: dict[str, Any] = exchange.read("a.v0")
         program = parse_program(exchange.read_text("a.v0.kir"))
         inputs = {name: record["inputs"][name].data for name in program.input_names}
@@ -58,11 +59,11 @@ def program_of(options: CompareOptions, entry: str | None) -> One:
 
 
 @contextmanager
-def _captured(options: CompareOptions, entry: str | None) -> Iterator[tuple[Side, Exchange]]:
+def captured(options: CompareOptions, entry: str | None, form: str) -> Iterator[tuple[Side, Exchange]]:
     """What one child left when it had captured the file."""
     with tempfile.TemporaryDirectory(prefix="irverify-", ignore_cleanup_errors=True) as directory:
         exchange = Exchange(Path(directory), mapped=False)
-        side, job = prepare_one(options.a, entry, options, exchange.directory)
+        side, job = prepare_one(options.a, entry, options, exchange.directory, form)
         child = sandbox.start("a", job.to_json(), exchange.directory, options.timeout, options.memory)
         supervise([child], exchange, [side.path.name], options)
         yield side, exchange

@@ -19,6 +19,8 @@ REQUIRABLE = tuple(level.value for level in Level if level not in (Level.UNDECID
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
 _TARGET = re.compile(r"sm_\d{2,3}[a-z]?|tpu(_?v\d\w*)?|cpu")
 _UNIT = re.compile(r"sm_\d{2,3}[a-z]?|tpu_?v\d\w*|trn\d")
+_NKI_TARGET = re.compile(r"trn[123]|inf2|gen[234]")
+_NKI_VERSION = re.compile(r"0\.[1-6]")
 DEFAULT_DEVICE = "sm_80"
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
@@ -41,6 +43,8 @@ class CompareOptions:
     timeout: float = 120.0  # seconds of wall clock for running each file, and again for judging
     memory: int = 16 << 30  # bytes of address space for running each file
     target: str | None = None  # the device that captured code sees (sm_80), and whose masked loads are meant
+    nki_target: str = "trn2"  # the device of NKI kernels; --target trn3 sets this one, and no other side's
+    nki_version: str = "0.6"  # the release of NKI whose rules are meant
     target_b: str | None = None  # another device: what its matrix unit changes in bits, B there against A on target
     backward: bool = False  # compare gradients as well
     config: str = "first"  # which autotune configuration is compared: 'first', 'all', or its number from 0
@@ -53,18 +57,30 @@ class CompareOptions:
         return self.target or DEFAULT_DEVICE
 
     def __post_init__(self) -> None:
+        self._split_target()
+        _check(bool(_NKI_TARGET.fullmatch(self.nki_target)), "--target", self.nki_target, "trn1, inf2, trn2 or trn3")
+        _check(bool(_NKI_VERSION.fullmatch(self.nki_version)), "--nki-version", self.nki_version, "0.1 to 0.6")
         _check(self.require.value in REQUIRABLE, "--require", self.require.value, f"one of {', '.join(REQUIRABLE)}")
         _check(self.special in SPECIALS, "--special", self.special, f"one of {', '.join(SPECIALS)}")
         _check(self.layouts in SPECIALS, "--layouts", self.layouts, f"one of {', '.join(SPECIALS)}")
         _check(self.timeout > 0, "--timeout", self.timeout, "a number of seconds above 0")
         _check(self.memory >= 1 << 28, "--memory", self.memory, "at least 256M, for example 8G")
-        _check(bool(_TARGET.fullmatch(self.device)), "--target", self.target, "sm_80, sm_90, tpu_v5e or cpu")
+        _check(bool(_TARGET.fullmatch(self.device)), "--target", self.target, "sm_80, sm_90, tpu_v5e, cpu or trn2")
         if self.target_b is not None:
             _check(bool(_UNIT.fullmatch(self.target_b)), "--target-b", self.target_b, "sm_90, sm_100, tpu_v5e or trn2")
         _check(self.seed >= 0, "--seed", self.seed, "a whole number from 0 up")
         _check(_is_config(self.config), "--config", self.config, "'first', 'all' or the number of a configuration")
         _check(_is_tolerance(self.tolerance), "--tolerance", self.tolerance, "two numbers from 0 up: RTOL,ATOL")
         _check(bool(self.shapes), "--shapes", self.shapes, "'auto', 'given' or bindings such as N=64,D=130")
+
+    def _split_target(self) -> None:
+        """'sm_90,trn3': a Trainium name is the device of NKI kernels, another that of the rest; one may be left out."""
+        names = (self.target or "").split(",")
+        others = [name for name in names if not _NKI_TARGET.fullmatch(name)]
+        for name in names:
+            if _NKI_TARGET.fullmatch(name):
+                object.__setattr__(self, "nki_target", name)
+        object.__setattr__(self, "target", ",".join(others) or None)
 
 
 def _check(holds: bool, option: str, value: object, expected: str) -> None:

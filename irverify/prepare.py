@@ -62,14 +62,16 @@ def prepare(options: CompareOptions, exchange: Path) -> Prepared:
     return Prepared(sides, (jobs[0], jobs[1]), given)
 
 
-def prepare_one(path_text: str, entry: str | None, options: CompareOptions, exchange: Path) -> tuple[Side, Job]:
-    """The job of `irverify lower`: one side, the given shape only."""
+def prepare_one(
+    path_text: str, entry: str | None, options: CompareOptions, exchange: Path, form: str = "kir"
+) -> tuple[Side, Job]:
+    """The job of `irverify lower`: one side, the given shape only; ``form``: what is wanted of it."""
     path, named = split_entry(path_text)
     source = read_source(path)
     side = side_of(source, choose_entry(source, _agreeing(named, entry, "--entry")))
     specs, given = _inputs(options)
     shared = _shared(options, (side, side), (source, source), specs is None and given is None)
-    shared |= {"weights_from": None, "max_shapes": 1, "layouts": False}
+    shared |= {"weights_from": None, "max_shapes": 1, "layouts": False, "form": form}
     job = Job(side="a", path=str(side.path), entry=side.entry, adapter=ADAPTERS[side.framework],
               exchange=str(exchange), specs=specs, **shared)  # fmt: skip
     return side, job
@@ -120,6 +122,8 @@ def _shared(
         "blocks": sorted({block for source in sources for block in shapes.blocks_in(source.tree)}),
         "seed": options.seed,
         "target": options.device,
+        "nki_target": options.nki_target,
+        "nki_version": options.nki_version,
         "backward": options.backward,
         "config": options.config,
         "variant_seconds": SHAPE_BUDGET * options.timeout,

@@ -280,6 +280,13 @@ class SideRun:
 def run_side(job: Job) -> None:
     """The whole of a worker's work."""
     options = CaptureOptions(
-        target=job.target, backward=job.backward, config=job.config, seed=job.seed, formulas=job.formulas
+        target=job.target,
+        backward=job.backward,
+        config=job.config,
+        seed=job.seed,
+        formulas=job.formulas,
+        nki_target=job.nki_target,
+        nki_version=job.nki_version,
+        form=job.form,
     )
     SideRun(job, Exchange(Path(job.exchange)), load_adapter(job.adapter, options)).run()

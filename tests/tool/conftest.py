@@ -23,7 +23,7 @@ Run = Callable[..., Result]
 def fake_framework(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(_capture.ADAPTERS, "fake", "tests.tool.fake_adapter:FakeAdapter")
     monkeypatch.setitem(frameworks._ROOTS, "tests", "fake")
-    monkeypatch.setattr(frameworks, "_SUPPORTED", ("torch", "jax", "fake"))
+    monkeypatch.setattr(frameworks, "_SUPPORTED", (*frameworks._SUPPORTED, "fake"))
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from lowering.capture.nki.tensor_new import NkiTensor
 from lowering.capture.nki.tile import Tile
 from lowering.capture.nki.trace import HBM, NEW, TARGETS, Indirect, NkiTrace
 from lowering.capture.nki.tracer import Tracer
-from lowering.errors import UsageError
+from lowering.errors import UNKNOWN_SPAN, UsageError
 
 
 def capture_nki(
@@ -56,6 +56,7 @@ def _argument(tracer: Tracer, name: str, value: Any) -> Any:
     if not isinstance(value, np.ndarray):
         return value
     storage = tracer.storage(HBM, dtype_name(value.dtype), value.shape, origin="input", data=value, name=name)
+    storage.span = UNKNOWN_SPAN
     tensor = NkiTensor.whole(storage)
     tracer.trace.inputs.append((name, tensor.ref))
     return tensor
