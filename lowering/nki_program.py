@@ -6,8 +6,9 @@ Takes an NkiTrace; gives a Program of level 'nki'.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
 from math import prod
+
+import numpy as np
 
 from lowering.capture.nki.dtypes import size_of
 from lowering.capture.nki.trace import NkiTrace
@@ -61,5 +62,10 @@ class NkiMemory(Memory):
 
 def digest(trace: NkiTrace) -> str:
     """What open choices can depend on: the instructions and the target, not where they are written."""
-    instrs = [replace(i, span=Span(), loops=(), mask=None) for i in trace.instrs]
-    return hashlib.sha256(repr((trace.target, trace.version, instrs)).encode()).hexdigest()
+    found = hashlib.sha256(repr((trace.target, trace.version)).encode())
+    for instr in trace.instrs:
+        found.update(repr((instr.op, instr.engine, instr.dst, instr.src, instr.core)).encode())
+        for name, value in {**instr.attrs, "mask": instr.mask}.items():
+            found.update(name.encode())
+            found.update(value.tobytes() if isinstance(value, np.ndarray) else repr(value).encode())
+    return found.hexdigest()

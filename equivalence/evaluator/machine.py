@@ -37,7 +37,7 @@ from equivalence.evaluator.lanes import (
 from equivalence.evaluator.memory import Memory
 from equivalence.fields.mixing import key as mixing_key
 from equivalence.interpretations import ieee
-from equivalence.interpretations.base import Interpretation, Site, tag
+from equivalence.interpretations.base import Interpretation, Site, is_instruction, tag
 from equivalence.interpretations.depends import UNDEFINED
 from equivalence.interpretations.exact import lossless
 from equivalence.interpretations.hashed import Hashed
@@ -327,7 +327,7 @@ class Machine:
         if op.attrs.get("accuracy") == "declared":
             name = op.attrs.get("fn", op.name)
             impl = op.attrs["impl"]
-            key = f"{impl} {name}:{out.dtype}" if impl in ("cuda", "libdevice") else site.key
+            key = f"{impl} {name}:{out.dtype}" if is_instruction(impl) else site.key
             return self.freedoms.bit("intrinsic", key, f"accuracy of {name} ({impl})", op.span)
         return 0
 

@@ -54,6 +54,11 @@ def tag(text: str) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little") >> 1
 
 
+def is_instruction(impl: str) -> bool:
+    """Whether ``impl`` is one function of its operands wherever it is used: a device's instruction or table."""
+    return impl in ("cuda", "libdevice") or impl.startswith("nki:")
+
+
 class Interpretation:
     """Base of all interpretations."""
 

@@ -18,7 +18,7 @@ from equivalence.evaluator.lanes import NONE, Lanes, Planes
 from equivalence.evaluator.weights import weight
 from equivalence.fields import mersenne as ring
 from equivalence.fields.mersenne import MASK
-from equivalence.interpretations.base import Site, tag
+from equivalence.interpretations.base import Site, is_instruction, tag
 from equivalence.interpretations.hashed import Hashed, Words, as_float
 
 _HALF = np.uint64(int(MASK) // 2)
@@ -122,13 +122,13 @@ class Exact(Hashed):
     def _who(site: Site) -> str:
         """Which implementation computes it: an approximate function is equal only to itself.
 
-        A GPU's instruction is one function of its operands; a library's or a compiler's vectorised code may take
+        A device's instruction is one function of its operands; a library's or a compiler's vectorised code may take
         another path in a loop's tail, so there the site is part of the name.
         """
         if site.attrs["accuracy"] == "exact":
             return "exact"
         impl = site.attrs["impl"]
-        return impl if impl in ("cuda", "libdevice") else f"{impl} {site.key}"
+        return impl if is_instruction(impl) else f"{impl} {site.key}"
 
     def op_math(self, site: Site, out: Lanes, *args: Lanes) -> Planes:
         words = self.mix(f"{site.attrs['fn']}:{out.dtype} {self._who(site)}", *(self.word(a) for a in args))

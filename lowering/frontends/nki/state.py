@@ -15,6 +15,9 @@ import numpy as np
 from lowering.capture.nki.trace import Indirect, Instr, NkiTrace, Operand, View
 from lowering.capture.trace import TensorRef
 from lowering.errors import Unsupported
+from lowering.frontends.nki import indirect
+from lowering.frontends.nki.boxes import box_of, cut
+from lowering.frontends.nki.model import Model, sentence
 from lowering.frontends.nki.numerics import from_f32, kir_dtype, to_f32
 from lowering.ir.builder import Builder
 from lowering.ir.composites import Composites
@@ -22,7 +25,7 @@ from lowering.ir.program import Value
 from lowering.ir.types import BOOL, F32, DType
 from lowering.memory import Memory
 
-IMPL = "nki"  # whose activation functions and open orders are meant
+IMPL = "nki"  # whose open orders are meant
 Handler = Callable[["State", Instr], None]
 HANDLERS: dict[str, Handler] = {}
 
@@ -39,34 +42,68 @@ def handler(*ops: str) -> Callable[[Handler], Handler]:
 
 @dataclass
 class State:
-    """``act`` and ``dve``: accumulator registers of the two engines, (partitions,) in f32, once they hold something."""
+    """``registers``: accumulators of the engines 'act' and 'dve', (partitions,) in f32, where they hold something.
+
+    ``engine``: of the instruction that is being lowered.
+    """
 
     trace: NkiTrace
     builder: Builder
     memory: Memory
-    act: Value | None = None
-    dve: Value | None = None
-    notes: dict[str, None] = field(default_factory=dict)
+    model: Model = field(default_factory=Model)
+    registers: dict[str, Value] = field(default_factory=dict)
+    engine: str = ""
+    _assumed: dict[str, None] = field(default_factory=dict)
+
+    # -- the model -----------------------------------------------------------------------------------------------
+
+    def assume(self, parameter: str) -> None:
+        """The run rests on a parameter of the model: the report lists it."""
+        self._assumed[parameter] = None
 
     @property
-    def composites(self) -> Composites:
-        return Composites(self.builder, IMPL, exact_sqrt=False)
+    def notes(self) -> list[str]:
+        return [sentence(name) for name in {**self.trace.assumed, **self._assumed}]
+
+    def impl(self, fn: str = "") -> str:
+        """Who computes an approximate function: the engine, and the table where it is one of its own."""
+        return f"{IMPL}:{self.engine}:{fn}" if fn else f"{IMPL}:{self.engine}"
+
+    def composites(self, fn: str = "") -> Composites:
+        return Composites(self.builder, self.impl(fn), exact_sqrt=False)
 
     # -- operands ------------------------------------------------------------------------------------------------
 
     def read(self, view: View) -> Value:
         """The elements of a view, in its dtype and shape."""
-        if isinstance(view, Indirect):
-            raise Unsupported("an indirect access pattern", self.builder.span)
-        return self.memory.read(view)
+        return indirect.read(self, view) if isinstance(view, Indirect) else self.memory.read(view)
+
+    def view(self, operand: Operand) -> Value:
+        """An operand that has to be a view."""
+        if not isinstance(operand, TensorRef | Indirect):
+            raise Unsupported(f"the number {operand} where a tile is needed", self.builder.span)
+        return self.read(operand)
 
     def f32(self, operand: Operand, shape: tuple[int, ...] | None = None) -> Value:
         """An operand in f32, of ``shape``: numbers and one element per partition are spread over it."""
-        if not isinstance(operand, TensorRef | Indirect):
-            assert operand is not None
-            return self.builder.constant(float(operand), F32, shape or ())
-        x = to_f32(self.builder, self.read(operand))
+        x = to_f32(self.builder, self.typed(operand, F32))
         return x if shape is None else self.spread(x, shape)
+
+    def typed(self, operand: Operand, dt: DType) -> Value:
+        """An operand as it is; a number as a scalar of ``dt``."""
+        if isinstance(operand, TensorRef | Indirect):
+            return self.read(operand)
+        if operand is None:
+            raise Unsupported("an operand that is missing", self.builder.span)
+        return self.builder.constant(operand, dt)
+
+    def rows(self, operand: Operand) -> Value:
+        """A tile in f32 as (partitions, elements of each)."""
+        return self.flat(to_f32(self.builder, self.view(operand)))
+
+    def flat(self, x: Value) -> Value:
+        """(partitions, elements of each)."""
+        return self.builder.reshape(x, (x.type.shape[0], prod(x.type.shape[1:])))
 
     def spread(self, x: Value, shape: tuple[int, ...]) -> Value:
         """Of ``shape``, whose elements x has in another order of free axes, or one of for each partition."""
@@ -74,25 +111,45 @@ class State:
         if size == prod(shape):
             return self.builder.reshape(x, shape)
         lanes = x.type.shape[0] if x.type.shape else 1
-        if size == 1 or lanes == 1:
+        if size == 1:
             return self.builder.broadcast(self.builder.reshape(x, ()), shape, ())
-        return self.builder.broadcast(self.builder.reshape(x, (lanes,)), shape, (0,))
+        if size == lanes == shape[0]:
+            return self.builder.broadcast(self.builder.reshape(x, (lanes,)), shape, (0,))
+        raise Unsupported(f"an operand of shape {x.type.shape} for a tile of shape {shape}", self.builder.span)
 
     # -- results -------------------------------------------------------------------------------------------------
 
     def put_f32(self, instr: Instr, value: Value, number: int = 0) -> None:
         """``value`` in f32, rounded once to the destination's dtype."""
-        self.put(instr, from_f32(self.builder, value, self.dtype(instr.dst[number])), number)
+        to = self.dtype(instr.dst[number])
+        if to.name == "f8e4m3fn":
+            self.assume("float8_overflow")
+        self.put(instr, from_f32(self.builder, value, to), number)
 
-    def put(self, instr: Instr, value: Value, number: int = 0) -> None:
-        """Writes a value of the destination's dtype, where the mask lets it."""
+    def put(self, instr: Instr, value: Value, number: int = 0, mask: np.ndarray | None = None) -> None:
+        """Writes a value of the destination's dtype, where the instruction's mask (and ``mask``) let it."""
         view = instr.dst[number]
+        mask = instr.mask if number == 0 and mask is None else mask
+        value = self.builder.reshape(value, self.shape(view))
         if isinstance(view, Indirect):
-            raise Unsupported("an indirect access pattern as a destination", self.builder.span)
-        value = self.builder.reshape(value, view.shape)
-        if instr.mask is not None and number == 0:
-            value = self.builder("select", self.constant_mask(instr.mask, view.shape), value, self.memory.read(view))
-        self.memory.write(view, value)
+            if mask is not None:
+                raise Unsupported("a mask with an indirect destination", self.builder.span)
+            indirect.write(self, view, value)
+        elif mask is None:
+            self.memory.write(view, value)
+        else:
+            self._masked(view, value, np.broadcast_to(mask, view.shape))
+
+    def _masked(self, view: TensorRef, value: Value, mask: np.ndarray) -> None:
+        """Elements where ``mask`` is False keep what they hold."""
+        if not mask.any():
+            return
+        box = box_of(mask)
+        if box is not None:
+            self.memory.write(cut(view, box), cut_value(self.builder, value, box))
+        else:
+            kept = self.memory.read(view)
+            self.memory.write(view, self.builder("select", self.constant_mask(mask, view.shape), value, kept))
 
     def constant_mask(self, mask: np.ndarray, shape: tuple[int, ...]) -> Value:
         return self.builder.constant(np.broadcast_to(mask, shape).copy(), BOOL)
@@ -102,3 +159,11 @@ class State:
 
     def shape(self, view: Any) -> tuple[int, ...]:
         return view.base.shape if isinstance(view, Indirect) else view.shape
+
+
+def cut_value(b: Builder, x: Value, box: tuple[slice, ...]) -> Value:
+    """x[box]."""
+    if all(s == slice(0, n, 1) for s, n in zip(box, x.type.shape, strict=True)):
+        return x
+    start, limit, step = (tuple(getattr(s, name) for s in box) for name in ("start", "stop", "step"))
+    return b("slice", x, start=start, limit=limit, step=step)

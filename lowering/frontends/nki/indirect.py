@@ -1,0 +1,61 @@
+"""Views whose elements other data choose: reads are gathers, writes are scatters, over the flat storage.
+
+Takes State and Indirect; gives values.  What an index means: trace.Indirect.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING
+
+from lowering.capture.nki.dtypes import size_of
+from lowering.capture.nki.trace import Indirect
+from lowering.capture.trace import TensorRef
+from lowering.errors import Unsupported
+from lowering.ir.program import Value
+from lowering.ir.types import I64
+
+if TYPE_CHECKING:
+    from lowering.frontends.nki.state import State
+
+
+def read(state: State, view: Indirect) -> Value:
+    """The chosen elements, of the base's shape; outside of the storage they are no particular values."""
+    memory = state.memory.read(whole(state, view))
+    return state.builder("gather", memory, places(state, view))
+
+
+def write(state: State, view: Indirect, value: Value, combine: str = "set") -> None:
+    """Writes (or adds, ...) to the chosen elements; places outside of the storage are dropped."""
+    ref = whole(state, view)
+    before = state.memory.read(ref)
+    order = "racing" if combine == "set" else "unordered"
+    after = state.builder("scatter", before, value, places(state, view), combine=combine, order=order, impl="nki")
+    state.memory.write(ref, after)
+
+
+def whole(state: State, view: Indirect) -> TensorRef:
+    """The view's storage, flat."""
+    storage = state.trace.storages[view.base.storage]
+    count = prod(storage.shape) * size_of(storage.dtype) // size_of(view.base.dtype)
+    return TensorRef(view.base.storage, view.base.dtype, (count,), (1,))
+
+
+def places(state: State, view: Indirect) -> Value:
+    """Where in the flat storage every element of the base's shape lies."""
+    b, base = state.builder, view.base
+    if view.kind not in ("vector", "scalar"):
+        raise Unsupported("an indirect access along the free axis", b.span)
+    index = b.cast(state.memory.read(view.index), I64)
+    if view.kind == "vector":
+        extent = base.shape[view.dim]
+        moved = b.broadcast(b.reshape(index, (extent,)), base.shape, (view.dim,))
+        step, axes = base.strides[view.dim], [axis for axis in range(len(base.shape)) if axis != view.dim]
+    else:
+        moved, step, axes = b.broadcast(b.reshape(index, ()), base.shape, ()), view.step, range(len(base.shape))
+    total = b("add", b("mul", moved, b.constant(step, I64, base.shape)), b.constant(base.offset, I64, base.shape))
+    for axis in axes:
+        if base.strides[axis] and base.shape[axis] > 1:
+            walked = b("mul", b.index(base.shape, axis), b.constant(base.strides[axis], I64, base.shape))
+            total = b("add", total, walked)
+    return total

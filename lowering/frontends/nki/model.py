@@ -1,0 +1,46 @@
+"""What NKI's documentation leaves open about numbers, as parameters with a default each (NKI.md §2.5).
+
+Gives Model, and a sentence for every parameter that a run rests on.  An order that is left open is no parameter: it is
+written on the op (``order='unordered'``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """``fma``: a product and a sum inside one instruction are rounded once instead of twice.
+
+    ``reduce_order``: 'open', or 'ascending' for a left fold of every reduction along the free axes.
+    ``accumulated``: what an accumulator register takes in, the elements 'computed' in f32 or as 'written' to dst.
+    """
+
+    fma: bool = False
+    reduce_order: str = "open"
+    accumulated: str = "computed"
+
+
+SENTENCES = {
+    "pe_product_rounding": "products in the PE are not rounded before they are added in f32 (assumed: only the sum is "
+    "documented as f32)",
+    "fp32_matmul": "an f32 product in the PE is that of the f32 operands (assumed: how the PE splits them is open)",
+    "fma": "a product and a sum inside one instruction are rounded one after the other (assumed: not documented)",
+    "act_model": "functions of the engines are within 16 ulp of the mathematical ones (assumed: NKI states no error)",
+    "ftz": "subnormal numbers are kept (assumed: not documented)",
+    "nan": "max and min give NaN where an operand is NaN (assumed: not documented)",
+    "accumulated": "an accumulator register takes in elements before they are rounded to dst (assumed: not documented)",
+    "scan_state": "the state of a scan is f32 whatever dst is (documented as float32 math)",
+    "float8_overflow": "a value beyond float8_e4m3fn becomes NaN (assumed: NaN or saturation is not documented)",
+    "tfloat32": "a tfloat32 operand is rounded to 10 fraction bits where the PE reads it (assumed)",
+    "bn_stats": "bn_stats of no elements gives zeros (assumed: not documented)",
+    "gather_unit": "an index of local_gather counts groups of num_elem_per_idx elements (assumed)",
+    "mixed_bits": "operands of a bit operation are extended to the wider one's width by value (assumed)",
+    "shift": "the result of a shift by the width or more is not known",
+}
+
+
+def sentence(name: str) -> str:
+    """The note of one parameter."""
+    return f"nki: {SENTENCES[name]}" if name in SENTENCES else f"nki: {name}"

@@ -1,0 +1,76 @@
+"""The eight largest elements of a partition, where they are, and replacing them (NKI.md §1.6: max8 and its kin)."""
+
+from __future__ import annotations
+
+from lowering.capture.nki.trace import Instr
+from lowering.errors import Unsupported
+from lowering.frontends.nki.numerics import converted, from_f32
+from lowering.frontends.nki.state import IMPL, State, handler
+from lowering.ir.program import Value
+from lowering.ir.types import DTYPES, F32, I32
+
+EIGHT = 8
+
+
+@handler("max8")
+def max8(state: State, instr: Instr) -> None:
+    """The eight largest, descending."""
+    b, x = state.builder, state.rows(instr.src[0])
+    ordered = b("sort", x, axis=1, order="descending")
+    top = b("slice", ordered, start=(0, 0), limit=(x.type.shape[0], EIGHT), step=(1, 1))
+    state.put_f32(instr, top)
+
+
+@handler("find_index8")
+def find_index8(state: State, instr: Instr) -> None:
+    """The first place of each value; equal values take successive places; all ones where there is none left."""
+    b, to = state.builder, state.dtype(instr.dst[0])
+    x, vals = state.rows(instr.src[0]), state.rows(instr.src[1])
+    free = b.true(x.type.shape)
+    columns: list[Value] = []
+    for j in range(EIGHT):
+        place, free = _taken(state, x, vals, j, free)
+        columns.append(place)
+    found = b("concat", *columns, axis=1)
+    state.put(instr, _places(state, found, x.type.shape[1], to.name))
+
+
+@handler("match_replace8")
+def match_replace8(state: State, instr: Instr) -> None:
+    """From the last value to the first, its first place that is left gets ``replace_value``; dst[1] gets the places."""
+    b, shape, to = state.builder, state.shape(instr.dst[0]), state.dtype(instr.dst[0])
+    x, vals = state.rows(instr.src[0]), state.rows(instr.src[1])
+    free = b.true(x.type.shape)
+    columns: list[Value] = []
+    for j in reversed(range(EIGHT)):
+        place, free = _taken(state, x, vals, j, free)
+        columns.append(place)
+    kept = b.reshape(converted(b, state.view(instr.src[0]), to), shape)
+    new = from_f32(b, b.constant(instr.attrs["replace_value"], F32, shape), to)
+    state.put(instr, b("select", b.reshape(free, shape), kept, new))
+    if len(instr.dst) > 1:
+        found = b("concat", *reversed(columns), axis=1)
+        state.put(instr, _places(state, found, x.type.shape[1], state.dtype(instr.dst[1]).name), 1)
+
+
+def _taken(state: State, x: Value, vals: Value, j: int, free: Value) -> tuple[Value, Value]:
+    """Where value j is first found among the free places, (partitions, 1) of i32 (the extent where nowhere); and the
+    places that are free then."""
+    b, (lanes, extent) = state.builder, x.type.shape
+    value = b("slice", vals, start=(0, j), limit=(lanes, j + 1), step=(1, 1))
+    hit = b("and", b.cmp("eq", x, b.broadcast(value, x.type.shape, (0, 1))), free)
+    index = b.index(x.type.shape, 1, I32)
+    candidates = b("select", hit, index, b.constant(extent, I32, x.type.shape))
+    place = b("reduce", candidates, axis=1, combine="min", order="unordered", impl=IMPL)
+    here = b.cmp("eq", index, b.broadcast(place, x.type.shape, (0,)))
+    return b.reshape(place, (lanes, 1)), b("and", free, b("not", here))
+
+
+def _places(state: State, found: Value, extent: int, to: str) -> Value:
+    """Places as unsigned integers; all ones where nothing was found."""
+    b, dt = state.builder, DTYPES[to]
+    if dt.kind not in ("uint", "int"):
+        raise Unsupported(f"places in {dt}", b.span)
+    missing = b.cmp("eq", found, b.constant(extent, I32, found.type.shape))
+    ones = (1 << dt.bits) - 1 if dt.kind == "uint" else -1
+    return b("select", missing, b.constant(ones, dt, found.type.shape), b.cast(found, dt))
