@@ -36,8 +36,8 @@ from lowering.ir.types import DType
 
 #: The largest finite value of the formats that saturate.
 LARGEST = {
-    "f8e4m3": 240.0, "f8e4m3fn": 448.0, "f8e5m2": 57344.0, "f8e4m3fnuz": 240.0, "f8e5m2fnuz": 57344.0, "f8e4m3b11fnuz": 30.0,
-    "f16": 65504.0, "bf16": 3.3895313892515355e38, "f32": 3.4028234663852886e38,
+    "f8e4m3": 240.0, "f8e4m3fn": 448.0, "f8e5m2": 57344.0, "f8e4m3fnuz": 240.0, "f8e5m2fnuz": 57344.0,
+    "f8e4m3b11fnuz": 30.0, "f16": 65504.0, "bf16": 3.3895313892515355e38, "f32": 3.4028234663852886e38,
 }  # fmt: skip
 #: Samples that are equal but for their rounding, and zeros that are kept apart (Real.spread).
 _SAME, _BOTH_ZERO = 2.0**-36, 2.0**-28
