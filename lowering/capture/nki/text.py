@@ -58,6 +58,8 @@ def _storage(storage: NkiStorage, files: Files, with_inputs: bool) -> str:
     attrs: dict[str, Any] = {"origin": storage.origin}
     if storage.name:
         attrs["name"] = storage.name
+    if storage.blocks:
+        attrs["blocks"] = storage.blocks
     if storage.pinned is not None:
         attrs["pinned"] = storage.pinned
     if storage.data is not None and (with_inputs or storage.origin != "input"):
@@ -99,7 +101,8 @@ def literal(value: Any) -> str:
     if isinstance(value, TensorRef):
         return _view(value)
     if isinstance(value, Indirect):
-        return f"indirect({literal(value.base)}, {literal(value.index)}, {value.dim}, {json.dumps(value.kind)})"
+        parts = value.base, value.index, value.dim, value.kind, value.step
+        return f"indirect({', '.join(map(literal, parts))})"
     if value is None or isinstance(value, bool | np.bool_):
         return "null" if value is None else str(bool(value)).lower()
     if isinstance(value, str):

@@ -58,7 +58,7 @@ class _Parser:
         number = self.reference(defined=False)
         space, dtype = self.t.expect_kind("word"), self.dtype()
         shape = self.shape()
-        attrs = self.known("origin", "name", "pinned", "data", least=("origin",))
+        attrs = self.known("origin", "name", "blocks", "pinned", "data", least=("origin",))
         made = NkiStorage(number, space, dtype, shape, **attrs)
         made.span = self.span()
         self.storages[number] = made
@@ -190,8 +190,10 @@ class _Parser:
         dim = self.whole()
         self.t.expect(",")
         kind = self.t.string()
+        self.t.expect(",")
+        step = self.whole()
         self.t.expect(")")
-        return Indirect(base, index, dim, kind)
+        return Indirect(base, index, dim, kind, step)
 
     def tensor(self) -> TensorRef:
         storage = self.reference(defined=True)

@@ -27,7 +27,8 @@ class NkiStorage:
     """Flat memory, addressed in elements of ``dtype``; on chip, element (p, f) lies at p * (free size) + f.
 
     ``origin``: 'input' | 'empty' (contents undefined) | 'data' (``data`` holds the values).  ``pinned``: the place
-    that the source gives it (partition, byte within the partition); None where the compiler chooses.
+    that the source gives it (partition, byte within the partition); None where the compiler chooses.  ``blocks``: on
+    chip, how many dimensions come before the partitions (Beta-1): one tile lies behind the other.
     """
 
     id: int
@@ -39,6 +40,7 @@ class NkiStorage:
     name: str = ""
     pinned: tuple[int, int] | None = None
     span: Span = UNKNOWN_SPAN
+    blocks: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from math import inf, nan
 from pathlib import Path
 from typing import Any
@@ -51,11 +51,11 @@ def everything() -> NkiTrace:
     trace = NkiTrace("k", BETA1, "gen2", "0.3", notes=['a "note"'], assumed={"fma": None}, checks_shapes=False)
     trace.storages = {
         0: NkiStorage(0, "hbm", "float32", (3, 5), "input", np.ones((3, 5), np.float32), "x", None, span),
-        1: NkiStorage(1, "sbuf", "bfloat16", (2, 3), "data", table, "", (32, 64)),
+        1: NkiStorage(1, "sbuf", "bfloat16", (2, 3), "data", table, "", (32, 64), blocks=1),
         4: NkiStorage(4, "psum", "uint8", (3, 7, 2)),
     }
     trace.inputs, trace.outputs = [("x", whole)], [("out0", view)]
-    indirect = Indirect(whole, TensorRef(1, "bfloat16", (2, 1), (3, 1)), 0, "free")
+    indirect = Indirect(whole, TensorRef(1, "bfloat16", (2, 1), (3, 1)), 1, "free", 64)
     loops = (Loop("affine_range", 0, 2), Loop("sequential_range", 3, -1))
     trace.instrs = [
         Instr("tensor_tensor", (view, indirect), (whole, indirect, 2.5, 3, None), attrs, "dve", scattered, span, loops),
@@ -69,6 +69,20 @@ def everything() -> NkiTrace:
 def test_the_same_trace_is_read_back() -> None:
     trace = everything()
     assert same(parse_trace(print_trace(trace)), trace)
+
+
+def test_every_field_has_another_value_than_its_default_somewhere() -> None:
+    """A field that the text left out would be seen: the trace above has none that is nowhere set."""
+    trace = everything()
+    views = [view for instr in trace.instrs for view in (*instr.dst, *instr.src) if isinstance(view, Indirect)]
+    loops = [loop for instr in trace.instrs for loop in instr.loops]
+    for group in ([trace], list(trace.storages.values()), trace.instrs, views, loops):
+        for field in fields(group[0]):
+            values = [getattr(one, field.name) for one in group]
+            if field.default is not MISSING:
+                assert any(not same(value, field.default) for value in values), field.name
+            else:
+                assert any(values), field.name
 
 
 def test_a_kernel_is_read_back(tmp_path: Path) -> None:
