@@ -7,9 +7,10 @@ the exchanges in DIR.
 from __future__ import annotations
 
 import multiprocessing
+import tempfile
 import time
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -80,13 +81,25 @@ def capture(chosen: Sequence[Case], directory: Path) -> Iterator[tuple[Case, Col
     try:
         for case, pair in zip(chosen, prepared, strict=True):
             frameworks = pair.sides[0].framework, pair.sides[1].framework
-            yield case, _await(Exchange(directory / case.name), frameworks, servers)
+            yield case, _await(Exchange(directory / case.name), frameworks, lambda: any(s.is_alive() for s in servers))
     finally:
         for server in servers:
             server.kill()
 
 
-def _await(exchange: Exchange, frameworks: tuple[str, str], servers: Sequence[Any]) -> Collected | Exception:
+def followed(chosen: Sequence[Case], directory: Path) -> Iterator[tuple[Case, Collected | Exception]]:
+    """The same, of a capture that another process has begun in ``directory``."""
+    for case in chosen:
+        deadline = time.monotonic() + SECONDS
+        while not (directory / case.name).is_dir() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        with tempfile.TemporaryDirectory() as own:
+            sides = prepare(case.options(), Path(own)).sides
+        frameworks = sides[0].framework, sides[1].framework
+        yield case, _await(Exchange(directory / case.name), frameworks, lambda: True)
+
+
+def _await(exchange: Exchange, frameworks: tuple[str, str], goes_on: Callable[[], bool]) -> Collected | Exception:
     deadline = time.monotonic() + SECONDS
     while time.monotonic() < deadline:
         for side in "ab":
@@ -97,7 +110,7 @@ def _await(exchange: Exchange, frameworks: tuple[str, str], servers: Sequence[An
                 return collect(exchange, ("a.py", "b.py"), frameworks)
             except Exception as error:
                 return error
-        if not any(server.is_alive() for server in servers):
+        if not goes_on():
             return RuntimeError("both capture processes ended early")
         time.sleep(0.01)
     return TimeoutError(f"not captured in {SECONDS} s")
