@@ -14,7 +14,7 @@ from lowering.capture.nki.dtypes import size_of
 from lowering.capture.nki.trace import NkiTrace
 from lowering.capture.trace import TensorRef
 from lowering.errors import Span
-from lowering.frontends.nki import State, lower_instr
+from lowering.frontends.nki import Model, State, lower_instr
 from lowering.frontends.nki.numerics import kir_dtype
 from lowering.ir.builder import Builder
 from lowering.ir.program import Program
@@ -22,11 +22,11 @@ from lowering.ir.types import DType, TensorType
 from lowering.memory import Memory
 
 
-def lower_nki(trace: NkiTrace) -> Program:
-    """The program of a kernel's run."""
+def lower_nki(trace: NkiTrace, model: Model | None = None) -> Program:
+    """The program of a kernel's run; ``model``: what is taken for what the documentation leaves open."""
     builder = Builder()
     memory = NkiMemory(builder, trace)
-    state = State(trace, builder, memory)
+    state = State(trace, builder, memory, model or Model())
     for _, ref in trace.inputs:
         argument = builder.value(TensorType(kir_dtype(ref.dtype), ref.shape))
         builder.block.args.append(argument)
