@@ -48,9 +48,10 @@ class Indirect:
     """Elements that ``index`` chooses; the view has base's shape, and addresses count elements of base's dtype.
 
     ``kind`` 'vector': base.strides[dim] is what one of the index moves; element i lies at base.offset + index[i[dim]] *
-    base.strides[dim] + the sum over the other dimensions of i[d] * base.strides[d].  'scalar': index is one number;
-    base's address + index * ``step``.  'free': in partition p, element j of the free axis is that at place
-    index[j % G + first, j // G], G the partitions that share an index.
+    base.strides[dim] + the sum over the other dimensions of i[d] * base.strides[d]; an index at ``step`` (where it is
+    not 0) or above, or below 0, is out of bounds.  'scalar': index is one number; base's address + index * ``step``.
+    'free': in the partitions of a group from g, of ``step`` partitions, element j of dimension 1 is that at place
+    index[g + j % step, j // step].
     """
 
     base: TensorRef
