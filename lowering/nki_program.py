@@ -17,9 +17,10 @@ from lowering.errors import Span
 from lowering.frontends.nki import Model, State, lower_instr
 from lowering.frontends.nki.numerics import kir_dtype
 from lowering.ir.builder import Builder
-from lowering.ir.program import Program
+from lowering.ir.program import Program, Value
 from lowering.ir.types import DType, TensorType
 from lowering.memory import Memory
+from lowering.nki_places import Places
 
 
 def lower_nki(trace: NkiTrace, model: Model | None = None) -> Program:
@@ -44,13 +45,21 @@ class NkiMemory(Memory):
 
     def __init__(self, builder: Builder, trace: NkiTrace) -> None:
         super().__init__(builder)
-        self._storages = trace.storages
+        self._storages, self._places = trace.storages, Places(trace.storages)
+
+    def read(self, ref: TensorRef) -> Value:
+        return super().read(self._places.placed(ref))
+
+    def write(self, ref: TensorRef, value: Value) -> None:
+        super().write(self._places.placed(ref), value)
 
     def _dtype(self, ref: TensorRef) -> DType:
         return kir_dtype(ref.dtype)
 
     def _allocated(self, storage: int) -> tuple[int, Span]:
-        entry = self._storages[storage]
+        entry, region = self._storages[storage], self._places.regions.get(storage)
+        if region is not None:
+            return region.nbytes, entry.span
         return prod(entry.shape) * size_of(entry.dtype), entry.span
 
     def _enter(self, storage: int) -> None:

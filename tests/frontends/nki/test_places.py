@@ -1,0 +1,60 @@
+"""Tensors at overlapping addresses share memory: what one writes the other reads."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from equivalence.evaluator import Machine
+from equivalence.judge.planes import value
+from lowering.capture.nki import instructions
+from lowering.capture.nki.tile import Tile
+from lowering.capture.nki.trace import HBM, NEW, SBUF, NkiTrace
+from lowering.capture.nki.tracer import Tracer
+from lowering.errors import Unsupported
+from lowering.nki_program import lower_nki
+
+X = np.arange(12, dtype=np.float32).reshape(3, 4)
+
+
+def run(first: tuple[int, int], second: tuple[int, int], dtype: str = "float32") -> np.ndarray:
+    """X goes to one tile, zeros to another, then the first one is copied out."""
+    trace = NkiTrace("k", NEW)
+    with Tracer(trace) as tracer:
+        x = Tile.whole(tracer.storage(HBM, "float32", X.shape, origin="input", data=X, name="x"))
+        out = Tile.new(HBM, X.shape, "float32")
+        a = Tile.new(SBUF, X.shape, "float32", pinned=first)
+        b = Tile.new(SBUF, (2, 2), dtype, pinned=second)
+        instructions.dma_copy(a, x)
+        instructions.memset(b, 0)
+        instructions.dma_copy(out, a)
+        trace.inputs, trace.outputs = [("x", x.ref)], [("out0", out.ref)]
+    outcome = Machine(lower_nki(trace), ()).run({"x": X})
+    return value(outcome.outputs["out0"])
+
+
+def cleared(rows: slice, columns: slice) -> np.ndarray:
+    made = X.copy()
+    made[rows, columns] = 0
+    return made
+
+
+@pytest.mark.parametrize(
+    ("second", "rows", "columns"),
+    [((1, 0), slice(1, 3), slice(0, 2)), ((0, 8), slice(0, 2), slice(2, 4)), ((2, 4), slice(2, 3), slice(1, 3))],
+)
+def test_what_overlaps_is_overwritten(second: tuple[int, int], rows: slice, columns: slice) -> None:
+    assert np.array_equal(run((0, 0), second), cleared(rows, columns))
+    moved = run((5, 64), (second[0] + 5, second[1] + 64))
+    assert np.array_equal(moved, cleared(rows, columns))
+
+
+def test_elements_of_other_sizes_are_refused() -> None:
+    """Not modelled, and said: nothing is taken to be apart that is not."""
+    with pytest.raises(Unsupported, match="viewed as f32 and as bf16"):
+        run((0, 0), (0, 4), "bfloat16")
+
+
+@pytest.mark.parametrize("second", [(3, 0), (0, 16), (8, 32)])
+def test_what_does_not_overlap_stays(second: tuple[int, int]) -> None:
+    assert np.array_equal(run((0, 0), second), X)
