@@ -1,0 +1,106 @@
+"""Signatures by release: what a call may give, and what is said of a name that a release does not have.
+
+``api`` wraps a function of the new API.  A keyword that no release has, or that the traced release does not have yet
+or has no longer, is a usage error that says so (NKI.md Appendix A, "signature changes inside the new generation").
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NoReturn
+
+from lowering.capture.nki.tracer import active, current, here
+from lowering.errors import UsageError
+
+VERSIONS = ("0.2", "0.3", "0.4", "0.5", "0.6")
+LATEST = VERSIONS[-1]
+#: keywords of Beta-1 that old code still gives
+_BETA1 = {"mask": "masks are Beta-1's (neuronxcc.nki): take a slice of the tile",
+          "dtype": "the result has dst's dtype; dtype= is Beta-1's (neuronxcc.nki)"}  # fmt: skip
+
+
+def version() -> str:
+    """The release that is traced."""
+    return current().trace.version if active() else LATEST
+
+
+def older_than(release: str) -> bool:
+    return active() and VERSIONS.index(current().trace.version) < VERSIONS.index(release)
+
+
+def api(
+    name: str,
+    since: str = "0.2",
+    added: Mapping[str, str] | None = None,
+    gone: Mapping[str, tuple[str, str]] | None = None,
+    renamed: Mapping[str, str] | None = None,
+    order_02: Sequence[str] = (),
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A function of the API called ``name``.
+
+    ``since``: the release that has it first; ``added``: keyword -> the release that has it first; ``gone``: keyword ->
+    (the release that has it no longer, what to write instead); ``renamed``: 0.2's keyword -> the later one;
+    ``order_02``: the order of parameters in 0.2, where it was another.
+    """
+    added, gone, renamed = added or {}, gone or {}, renamed or {}
+
+    def wrap(function: Callable[..., Any]) -> Callable[..., Any]:
+        parameters = inspect.signature(function)
+
+        def older(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+            """The call as the latest release would have it."""
+            if older_than(since):
+                raise UsageError(
+                    f"{here()}: {name} is there from NKI {since} on; the kernel is read as NKI {version()}"
+                )
+            if version() == "0.2":
+                kwargs = {renamed.get(key, key): value for key, value in kwargs.items()}
+                if order_02:
+                    args, kwargs = (), {**dict(zip(order_02, args, strict=False)), **kwargs}
+            for key, release in added.items():
+                if key in kwargs and older_than(release):
+                    raise UsageError(f"{here()}: {name}: {key}= is there from NKI {release} on, not in {version()}")
+            return args, kwargs
+
+        def refuse(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+            """Says what is wrong with the call, if it is the call."""
+            for key in kwargs:
+                if key in parameters.parameters:
+                    continue
+                if key in gone:
+                    release, instead = gone[key]
+                    raise UsageError(f"{here()}: {name}: {key}= is gone since NKI {release}: {instead}")
+                if key in _BETA1:
+                    raise UsageError(f"{here()}: {name}: there is no {key}=: {_BETA1[key]}")
+                known = ", ".join(parameters.parameters)
+                raise UsageError(f"{here()}: {name}: there is no {key}=; its parameters are: {known}")
+            try:
+                parameters.bind(*args, **kwargs)
+            except TypeError as error:
+                known = ", ".join(parameters.parameters)
+                raise UsageError(f"{here()}: {name}: {error}; its parameters are: {known}") from None
+
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if active() and current().trace.version != LATEST:
+                args, kwargs = older(args, kwargs)
+            try:
+                return function(*args, **kwargs)
+            except TypeError:
+                refuse(args, kwargs)
+                raise
+
+        return call
+
+    return wrap
+
+
+def missing(module: str, name: str, beta1: frozenset[str], hint: Mapping[str, str]) -> NoReturn:
+    """What a name of a module that is not there raises; an AttributeError, since libraries ask with hasattr."""
+    if name in hint:
+        raise AttributeError(f"{module}.{name} is not in NKI 0.2 to 0.6: {hint[name]}")
+    if name in beta1:
+        raise AttributeError(f"{module}.{name} is Beta-1's (neuronxcc.nki) and not in NKI 0.2 to 0.6")
+    raise AttributeError(f"module {module!r} has no attribute {name!r}")
