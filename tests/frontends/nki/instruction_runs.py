@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -107,14 +108,14 @@ def f32(x: np.ndarray) -> np.ndarray:
     return x.astype(np.float32)
 
 
-def rounded(x: np.ndarray, dtype: str) -> np.ndarray:
+def rounded(x: Any, dtype: str) -> np.ndarray:
     """x, in f32, as an engine writes it."""
     held = np.dtype(HELD[dtype])
     with np.errstate(all="ignore"):
         if held.kind not in "iu":
             return np.asarray(x, np.float32).astype(held)
         info = np.iinfo(held)
-        whole = np.nan_to_num(np.rint(x.astype(np.float64)), nan=0.0, posinf=info.max, neginf=info.min)
+        whole = np.nan_to_num(np.rint(np.asarray(x, np.float64)), nan=0.0, posinf=info.max, neginf=info.min)
         return np.array([min(max(int(v), info.min), info.max) for v in whole.ravel()], held).reshape(whole.shape)
 
 

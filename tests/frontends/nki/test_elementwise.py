@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -76,7 +78,7 @@ def test_bits_of_a_float_are_moved_untouched() -> None:
     same(value(two("bitwise_and", "float32"), x, mask), np.abs(x))
 
 
-def scalar(op0: str, a: float, op1: str | None = None, c: float | None = None, dtype: str = "float32", **more: bool):
+def scalar(op0: str, a: float, op1: str | None = None, c: float | None = None, dtype: str = "float32", **more: Any):
     def body(x: Tile, *lanes: Tile) -> Tile:
         dst = tile(x.shape, dtype)
         first, second = (lanes[0] if lanes else a), (lanes[1] if len(lanes) > 1 else c)
