@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from lowering.capture.nki.dtypes import dtype_name
-from lowering.capture.nki.kernel import Kernel
-from lowering.capture.nki.tensor_new import NkiTensor
+from lowering.capture.nki.kernel import Kernel, tensor_class
 from lowering.capture.nki.tile import Tile
 from lowering.capture.nki.trace import HBM, NEW, TARGETS, Indirect, NkiTrace
 from lowering.capture.nki.tracer import Tracer
@@ -34,7 +33,7 @@ def capture_nki(
     trace = NkiTrace(getattr(function, "__name__", "kernel"), generation, TARGETS[target], version)
     with Tracer(trace) as tracer:
         given = list(zip(names, [*args, *(kwargs or {}).values()], strict=True))
-        made = {name: _argument(tracer, name, value) for name, value in given}
+        made = {name: _argument(tracer, tensor_class(generation), name, value) for name, value in given}
         positional = [made[name] for name in names[: len(args)]]
         result = run_captured(function, positional, {key: made[key] for key in kwargs or {}})
     results = result if isinstance(result, list | tuple) else [] if result is None else [result]
@@ -52,12 +51,12 @@ def run_captured(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapp
     return function(*args, **kwargs)
 
 
-def _argument(tracer: Tracer, name: str, value: Any) -> Any:
+def _argument(tracer: Tracer, kind: type[Tile], name: str, value: Any) -> Any:
     if not isinstance(value, np.ndarray):
         return value
     storage = tracer.storage(HBM, dtype_name(value.dtype), value.shape, origin="input", data=value, name=name)
     storage.span = UNKNOWN_SPAN
-    tensor = NkiTensor.whole(storage)
+    tensor = kind.whole(storage)
     tracer.trace.inputs.append((name, tensor.ref))
     return tensor
 

@@ -6,11 +6,18 @@ Inside a running kernel a call is a plain call.  Outside, ``host.capture_nki`` h
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
+from types import CodeType, ModuleType
 from typing import Any
 
 import numpy as np
 
+from lowering.capture.nki.dtypes import dtype_name
+from lowering.capture.nki.tensor_beta1 import Tensor
+from lowering.capture.nki.tensor_new import NkiTensor
+from lowering.capture.nki.tile import Tile
+from lowering.capture.nki.trace import BETA1, HBM, NEW
 from lowering.capture.nki.tracer import active, current, here
 from lowering.errors import UsageError
 
@@ -19,27 +26,71 @@ class Kernel:
     """``kernel[grid](...)`` or ``kernel(...)``."""
 
     def __init__(self, function: Callable[..., Any], generation: str, options: dict[str, Any]) -> None:
-        self.function, self.generation, self.options = function, generation, options
+        self.function, self.options, self._default = function, options, generation
         self.grid: tuple[int, ...] = ()
         functools.update_wrapper(self, function)
 
+    @property
+    def generation(self) -> str:
+        """That of the namespaces that the function uses, else that of the decorator."""
+        return used_generation(self.function) or self._default
+
     def __getitem__(self, grid: Any) -> Kernel:
-        made = Kernel(self.function, self.generation, self.options)
+        made = Kernel(self.function, self._default, self.options)
         made.grid = tuple(int(n) for n in (grid if isinstance(grid, tuple) else (grid,)))
         return made
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not active():
             raise UsageError(f"{here()}: a kernel is called outside of a comparison; name it with --entry")
-        tracer = current()
+        tracer, kind = current(), tensor_class(self.generation)
+        args = tuple(argument(kind, value) for value in args)
+        kwargs = {name: argument(kind, value) for name, value in kwargs.items()}
         if not self.grid:
             return self.function(*args, **kwargs)
         result, outer = None, (tracer.grid, tracer.place)
         try:
             tracer.grid = self.grid
+            tracer.shared.clear()
             for place in np.ndindex(*self.grid):
+                tracer.shared_seen = 0
                 tracer.place = tuple(int(i) for i in place)
                 result = self.function(*args, **kwargs)
         finally:
             tracer.grid, tracer.place = outer
         return result
+
+
+def tensor_class(generation: str) -> type[Tile]:
+    return Tensor if generation == BETA1 else NkiTensor
+
+
+def argument(kind: type[Tile], value: Any) -> Any:
+    """A tensor as the generation's class; an array of a host function as a constant in HBM."""
+    if isinstance(value, Tile):
+        return (
+            value
+            if isinstance(value, kind)
+            else kind(value.storage, value.shape, value.strides, value.offset, value.dtype_name)
+        )
+    if isinstance(value, np.ndarray):
+        return kind.new(HBM, value.shape, dtype_name(value.dtype), origin="data", data=np.ascontiguousarray(value))
+    return value
+
+
+def used_generation(function: Callable[..., Any]) -> str | None:
+    """BETA1 or NEW where the names that the function's code uses are of one of them only; None otherwise."""
+    code, found = getattr(function, "__code__", None), set()
+    if code is None:
+        return None
+    spaces = {**function.__globals__, **inspect.getclosurevars(function).nonlocals}
+    for name in _names(code):
+        module = spaces.get(name)
+        if isinstance(module, ModuleType) and module.__name__.split(".")[0] in ("nki", "neuronxcc"):
+            found.add(BETA1 if module.__name__.startswith("neuronxcc") else NEW)
+    return found.pop() if len(found) == 1 else None
+
+
+def _names(code: CodeType) -> set[str]:
+    inner = [_names(const) for const in code.co_consts if isinstance(const, CodeType)]
+    return set(code.co_names).union(code.co_freevars, *inner)

@@ -20,6 +20,17 @@ MODULES = {
     "nki": "root_new",
     "nki.language": "language_new",
     "nki.isa": "isa_new",
+    "neuronxcc": "package_beta1",
+    "neuronxcc.nki": "root_beta1",
+    "neuronxcc.nki.language": "language_beta1",
+    "neuronxcc.nki.isa": "isa_beta1",
+    "neuronxcc.nki.typing": "typing_beta1",
+    "neuronxcc.nki.compiler": "compiler_beta1",
+    "neuronxcc.nki.compiler.backends": "package_beta1",
+    "neuronxcc.nki.compiler.backends.neuron": "package_beta1",
+    "neuronxcc.nki.compiler.backends.neuron.dimensions": "backend_beta1",
+    "neuronxcc.nki.compiler.backends.neuron.tensor": "backend_beta1",
+    "neuronxcc.nki.compiler.backends.neuron.indexing": "backend_beta1",
 }
 _ROOTS = ("nki", "neuronxcc")
 

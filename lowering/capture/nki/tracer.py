@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from lowering.capture.nki.trace import Indirect, Instr, Loop, NkiStorage, NkiTrace, Operand, View
+from lowering.capture.nki.trace import SHARED_HBM, Indirect, Instr, Loop, NkiStorage, NkiTrace, Operand, View
 from lowering.capture.trace import TensorRef
 from lowering.capture.user_frames import is_user_file
 from lowering.errors import UNKNOWN_SPAN, Span, Unsupported, UsageError
@@ -62,6 +62,9 @@ class Tracer:
         self.core = 0
         self.grid: tuple[int, ...] = ()
         self.place: tuple[int, ...] = ()
+        self.shared: list[NkiStorage] = []  # shared HBM that a grid's instances make, in order
+        self.shared_seen = 0
+        self.held: dict[Any, Any] = {}  # accumulators of Beta-1's loop_reduce
         self._ids, self._loop_ids = count(), count()
         self._written: dict[int, np.ndarray] = {}  # PSUM storages: which elements a matmul has written
 
@@ -79,6 +82,23 @@ class Tracer:
         extents = tuple(int(n) for n in shape)
         if any(n <= 0 for n in extents):
             raise UsageError(f"{here()}: a tensor of shape {extents}: every extent has to be positive")
+        if space == SHARED_HBM and self.grid:
+            return self._shared(dtype, extents, more)
+        return self._new(space, dtype, extents, more)
+
+    def _shared(self, dtype: str, extents: tuple[int, ...], more: dict[str, Any]) -> NkiStorage:
+        """Every instance of a grid has the same shared HBM: its n-th tensor is the n-th of the first instance."""
+        if self.shared_seen == len(self.shared):
+            self.shared.append(self._new(SHARED_HBM, dtype, extents, more))
+        made = self.shared[self.shared_seen]
+        self.shared_seen += 1
+        if (made.dtype, made.shape) != (dtype, extents):
+            raise UsageError(
+                f"{here()}: shared HBM {extents} in {dtype} where the grid's first instance has {made.shape}"
+            )
+        return made
+
+    def _new(self, space: str, dtype: str, extents: tuple[int, ...], more: dict[str, Any]) -> NkiStorage:
         made = NkiStorage(next(self._ids), space, dtype, extents, span=here(), **more)
         self.trace.storages[made.id] = made
         return made
@@ -113,6 +133,11 @@ class Tracer:
     def fresh_psum(self, storage: int) -> None:
         """The storage starts a new accumulation: nothing of it counts as written."""
         self._written.pop(storage, None)
+
+    def mark(self, dst: TensorRef, written: bool) -> None:
+        """Beta-1: what an instruction other than a matmul left in PSUM is added to; zeros are not."""
+        entry = self.trace.storages[dst.storage]
+        self._written.setdefault(dst.storage, np.zeros(prod(entry.shape), bool))[addresses(dst)] = written
 
     # -- loops ---------------------------------------------------------------------------------------------------
 

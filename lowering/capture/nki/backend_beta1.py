@@ -1,0 +1,16 @@
+"""`neuronxcc.nki.compiler.backends.neuron`: names of the compiler that a few kernels import (NKI.md §1.1)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lowering.capture.nki.indices_beta1 import Index
+from lowering.capture.nki.loops_beta1 import nc
+from lowering.capture.nki.tracer import unmodelled
+
+VNC = nc
+TileIndex = Index
+
+
+def local_tile(*_: Any, **__: Any) -> Any:
+    raise unmodelled("local_tile of the compiler's backend")

@@ -1,0 +1,226 @@
+"""Beta-1's index tiles, loop variables and masks, as concrete integers (NKI.md §1.4).
+
+Gives ``arange``, ``mgrid``, ``par_dim``, Index (an integer array with affine arithmetic), LoopVar (an int that knows
+its loop) and Mask (comparisons of these, joined with ``&``).  Knows nothing of tensors.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from itertools import count
+from typing import Any, cast
+
+import numpy as np
+
+from lowering.capture.nki.tracer import active, current, here
+from lowering.errors import UsageError
+
+
+class ParDim(int):
+    """The extent of a partition dimension: ``nl.par_dim(128)``."""
+
+
+par_dim = ParDim
+
+
+class Mask:
+    """A conjunction of comparisons, each a bool array that broadcasts over the tile that it masks.
+
+    ``origins``: for each comparison the numbers of the index tiles that it was made from.
+    """
+
+    def __init__(self, parts: list[np.ndarray], origins: list[frozenset[int]]) -> None:
+        self.parts, self.origins = parts, origins
+
+    def __and__(self, other: Any) -> Mask:
+        if isinstance(other, Mask):
+            return Mask([*self.parts, *other.parts], [*self.origins, *other.origins])
+        if isinstance(other, bool | np.bool_):
+            return Mask([*self.parts, np.array(bool(other))], [*self.origins, frozenset()])
+        if other is None:
+            return self
+        raise UsageError(f"{here()}: a mask is joined with & to another mask, not to a {type(other).__name__}")
+
+    __rand__ = __and__
+
+    def __or__(self, other: Any) -> Mask:
+        raise UsageError(f"{here()}: masks are joined with & only")
+
+    __ror__ = __xor__ = __or__
+
+    def __invert__(self) -> Mask:
+        raise UsageError(f"{here()}: a mask is a conjunction of comparisons; it has no ~")
+
+    def __bool__(self) -> bool:
+        """True, as Beta-1's expressions are: it traces the body of a loop once (NKI.md §6, 22)."""
+        if any(part.ndim for part in self.parts):
+            return True
+        if active() and not all(bool(part) for part in self.parts):
+            note = (
+                f"{here()}: a comparison of a loop variable is no condition of `if` in Beta-1; it counts as true there"
+            )
+            if note not in current().trace.notes:
+                current().trace.notes.append(note)
+        return True
+
+    def over(self, shape: tuple[int, ...]) -> np.ndarray:
+        """The bool array of ``shape``; a usage error where a comparison does not broadcast to it."""
+        return np.logical_and.reduce([self.part_over(part, shape) for part in self.parts])
+
+    def part_over(self, part: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+        try:
+            return np.broadcast_to(part, shape)
+        except ValueError:
+            raise UsageError(f"{here()}: a mask of shape {part.shape} does not fit a tile of shape {shape}") from None
+
+
+class Index:
+    """An integer array: the places that a tile takes along one dimension of a tensor.
+
+    ``origins``: the numbers of the ``arange`` and ``mgrid`` tiles that it was made from.
+    """
+
+    __array_priority__ = 100  # numpy integers on the left leave the operation to us
+
+    def __init__(self, values: np.ndarray, origins: frozenset[int]) -> None:
+        self.values, self.origins = values, origins
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.values.shape
+
+    def __getitem__(self, key: Any) -> Index:
+        keys = key if isinstance(key, tuple) else (key,)
+        for one in keys:
+            if not (one is None or one is Ellipsis or (isinstance(one, slice) and one == slice(None))):
+                raise UsageError(f"{here()}: an index tile takes new axes (None) and whole slices only, not {one!r}")
+        return Index(self.values[key], self.origins)
+
+    def affine(self) -> tuple[int, tuple[int, ...]]:
+        """Its value at the origin and the step along each dimension; a usage error where it is not affine."""
+        origin = (0,) * self.values.ndim
+        base = int(self.values[origin])
+        steps, total = [], np.array(base)
+        for dim, extent in enumerate(self.values.shape):
+            at = tuple(int(d == dim) for d in range(self.values.ndim))
+            steps.append(int(self.values[at]) - base if extent > 1 else 0)
+            total = total[..., None] + steps[-1] * np.arange(extent)
+        if not np.array_equal(total, self.values):
+            raise UsageError(f"{here()}: this index is not affine in its index tiles (their sums and multiples are)")
+        return base, tuple(steps)
+
+    def _with(self, other: Any, function: Callable[[Any, Any], Any], swapped: bool = False) -> Any:
+        if not isinstance(other, int | np.integer | Index):
+            return NotImplemented
+        theirs = other.values if isinstance(other, Index) else int(other)
+        try:
+            values = function(theirs, self.values) if swapped else function(self.values, theirs)
+            return Index(values, self.origins | _origins(other))
+        except ValueError:
+            shapes = f"{self.shape} and {np.shape(theirs)}"
+            raise UsageError(f"{here()}: index tiles of shapes {shapes} do not go together") from None
+
+    def __neg__(self) -> Index:
+        return Index(-self.values, self.origins)
+
+    def __repr__(self) -> str:
+        return f"Index{list(self.shape)}"
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class LoopVar(int):
+    """The variable of an affine or sequential range: an int; what is computed from it stays one, with its loop."""
+
+    loop: int
+
+    def __new__(cls, value: int, loop: int) -> LoopVar:
+        made = super().__new__(cls, value)
+        made.loop = loop
+        return made
+
+    def __hash__(self) -> int:
+        return int.__hash__(self)
+
+
+_COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
+_numbers = count()
+
+
+def _origins(value: Any) -> frozenset[int]:
+    return value.origins if isinstance(value, Index) else frozenset()
+
+
+def _number(value: Any) -> Any:
+    return value.values if isinstance(value, Index) else int(value)
+
+
+def _comparison(name: str) -> Callable[[Any, Any], Any]:
+    function = getattr(operator, name)
+
+    def compare(self: Any, other: Any) -> Any:
+        if not isinstance(other, int | np.integer | Index):
+            return NotImplemented
+        try:
+            part = np.asarray(function(_number(self), _number(other)))
+        except ValueError:
+            raise UsageError(f"{here()}: index tiles of these shapes do not compare") from None
+        return Mask([part], [_origins(self) | _origins(other)])
+
+    return compare
+
+
+def _index_arithmetic(name: str, swapped: bool) -> Callable[[Any, Any], Any]:
+    function = getattr(operator, name)
+    return lambda self, other: self._with(other, function, swapped)
+
+
+def _loop_arithmetic(name: str) -> Callable[[Any, Any], Any]:
+    function = getattr(int, name)
+
+    def compute(self: LoopVar, other: Any) -> Any:
+        result = function(self, other)
+        return LoopVar(result, self.loop) if isinstance(result, int) else result
+
+    return compute
+
+
+for _name in _COMPARISONS:
+    setattr(Index, f"__{_name}__", _comparison(_name))
+    setattr(LoopVar, f"__{_name}__", _comparison(_name))
+for _name in ("add", "sub", "mul", "floordiv", "mod"):
+    setattr(Index, f"__{_name}__", _index_arithmetic(_name, False))
+    setattr(Index, f"__r{_name}__", _index_arithmetic(_name, True))
+    setattr(LoopVar, f"__{_name}__", _loop_arithmetic(f"__{_name}__"))
+    setattr(LoopVar, f"__r{_name}__", _loop_arithmetic(f"__r{_name}__"))
+
+
+def arange(*bounds: int) -> Index:
+    """Consecutive integers, of one dimension."""
+    return Index(np.arange(*(int(bound) for bound in bounds), dtype=np.int64), frozenset([next(_numbers)]))
+
+
+class Grid(tuple):
+    """What ``mgrid`` gives: one index tile for each dimension, also as .p .x .y .z .w."""
+
+    def __getattr__(self, name: str) -> Index:
+        if name in "pxyzw" and "pxyzw".index(name) < len(self):
+            return cast("Index", self["pxyzw".index(name)])
+        raise AttributeError(f"mgrid of {len(self)} dimensions has no .{name}")
+
+
+class _MGrid:
+    """``nl.mgrid[0:P, 0:F]``: dense, as numpy's; every index tile has all dimensions."""
+
+    def __getitem__(self, key: Any) -> Grid:
+        slices = key if isinstance(key, tuple) else (key,)
+        if not all(isinstance(one, slice) and one.stop is not None for one in slices):
+            raise UsageError(f"{here()}: nl.mgrid takes slices start:stop, such as nl.mgrid[0:128, 0:512]")
+        bounds = [slice(int(one.start or 0), int(one.stop), int(one.step or 1)) for one in slices]
+        grids = np.mgrid[tuple(bounds)]
+        made = [Index(values.astype(np.int64), frozenset([next(_numbers)])) for values in grids]
+        return Grid(made)
+
+
+mgrid = _MGrid()

@@ -1,0 +1,1 @@
+"""A package of which only the modules inside are used: `neuronxcc` and parts of its compiler."""

@@ -1,0 +1,329 @@
+"""Tensor: what Beta-1's kernels hold, a view with subscripts, operators and, where an instruction has just made it,
+the memory of which instruction that was (NKI.md §1.4).
+
+Subscripts: access_beta1.py.  Assignment and retargeting: assign_beta1.py.  Operators: math_beta1.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from types import ModuleType
+from typing import Any, Self
+
+import numpy as np
+
+from lowering.capture.nki.access_beta1 import Access, Reach, resolved, strides_of
+from lowering.capture.nki.dtypes import dtype_name, size_of
+from lowering.capture.nki.indices_beta1 import Mask, ParDim
+from lowering.capture.nki.masks_beta1 import Box, regions
+from lowering.capture.nki.tile import Tile, dense
+from lowering.capture.nki.trace import Indirect, Instr, NkiStorage, View
+from lowering.capture.nki.tracer import here, unmodelled
+from lowering.capture.trace import TensorRef
+from lowering.errors import UsageError
+
+
+@dataclass(slots=True)
+class Made:
+    """The instructions that wrote a tile, at the end of the trace so far, and the box that each wrote."""
+
+    instrs: list[tuple[Instr, Box]]
+
+
+class Tensor(Tile):
+    """``blocks``: how many of its first dimensions are block dimensions, before the partitions.
+
+    ``_beyond``: the dimensions along which the view leaves its tensor, which only a mask allows.  ``made``: fresh.
+    ``_tiles``: for a tensor whose blocks share places (a modulo allocation), the number of each block's tile.
+    """
+
+    blocks = 0
+    made: Made | None = None
+    moved: Any = None  # once the instruction that made it was given another destination (assign_beta1)
+    origins: tuple[frozenset[int], ...] = ()  # of each dimension: the index tiles that it was taken by
+    _beyond: tuple[Reach, ...] = ()
+    _tiles: np.ndarray | None = None
+
+    @classmethod
+    def allocated(
+        cls, space: str, shape: Sequence[int], dtype: str, tiles: np.ndarray | None = None, **more: Any
+    ) -> Self:
+        """Memory of its own; a shape with a ParDim has blocks before it."""
+        extents = tuple(int(n) for n in shape)
+        blocks = block_count(shape)
+        if tiles is None:
+            made = cls.new(space, extents, dtype, blocks=blocks, **more)
+        else:
+            made = cls.new(space, (int(tiles.max()) + 1, *extents[blocks:]), dtype, blocks=1, **more)
+            made = made.remade(extents, (0,) * blocks + dense(extents[blocks:]))
+            made._tiles = tiles
+        made.blocks = blocks
+        return made
+
+    # -- what instructions see -----------------------------------------------------------------------------------
+
+    @property
+    def ref(self) -> TensorRef:
+        self.settle()
+        if self._beyond:
+            self._told()
+        if self._tiles is not None:
+            raise unmodelled("an access to several blocks that share their place")
+        return super().ref
+
+    @property
+    def view_of(self) -> View:
+        return self._indirect if self._indirect is not None and not self._beyond else self.ref
+
+    @property
+    def goes_beyond(self) -> bool:
+        """Whether only a mask keeps it within its tensor."""
+        return bool(self._beyond)
+
+    @property
+    def buffer(self) -> str:
+        return self.storage.space
+
+    def settle(self) -> None:
+        """A tile whose instruction writes elsewhere by now gets a place of its own again."""
+        if self.moved is not None:
+            undo, self.moved = self.moved, None
+            undo()
+
+    def _told(self) -> None:
+        reach = self._beyond[0]
+        least, greatest = reach.bounds(self.shape)
+        places = f"indices {least} to {greatest} of dimension {reach.dim}, of {reach.extent}"
+        raise UsageError(f"{here()}: {places}: out of bounds without a mask")
+
+    def remade(self, shape: Sequence[int], strides: Sequence[int], offset: int | None = None, dtype: str = "") -> Self:
+        self.settle()
+        if self._indirect is not None:
+            raise unmodelled("a view of an indirect access")
+        if self._beyond:
+            self._told()
+        return super().remade(shape, strides, offset, dtype)
+
+    # -- views ---------------------------------------------------------------------------------------------------
+
+    def __getitem__(self, key: Any) -> Tensor:
+        if isinstance(key, Mask):
+            return self._masked(key)
+        if self._indirect is not None:
+            raise unmodelled("a subscript of an indirect access")
+        if self._beyond:
+            self._told()
+        self.settle()
+        keep = self.blocks if self.on_chip else None
+        access = resolved(key, self.shape, keep)
+        shape, (strides, offset) = access.shape, strides_of(access, self.strides)
+        if not shape or (self.on_chip and len(shape) < 2 and self.ndim > 1):
+            shape, strides = (*shape, 1), (*strides, 1)
+            access = _with_axis(access)
+        if access.indirect is not None:
+            return self._gathered(access, strides, offset)
+        made = type(self)(self.storage, shape, strides, self.offset + offset, self._dtype)
+        made._beyond = tuple(reach for reach in access.reaches if reach.outside(shape))
+        made.origins = access.origins
+        self._keep_blocks(made, access)
+        return made
+
+    def _keep_blocks(self, made: Tensor, access: Access) -> None:
+        if self.blocks:
+            made.blocks = sum(dim is not None and dim < self.blocks for dim in access.kept)
+        if self._tiles is None:
+            return
+        fixed = access.reaches[: self.blocks]
+        if all(reach.base < reach.extent and not any(reach.steps) for reach in fixed):
+            number = int(self._tiles[tuple(reach.base for reach in fixed)])
+            made.offset += number * prod(self.shape[self.blocks :])
+        elif all(n == extent for n, extent in zip(made.shape[: self.blocks], self.shape[: self.blocks])):
+            made._tiles = self._tiles
+        else:
+            raise unmodelled("an access to several blocks that share their place")
+
+    def _gathered(self, access: Access, strides: tuple[int, ...], offset: int) -> Tensor:
+        """Elements whose place along one dimension another tile holds."""
+        assert access.indirect is not None
+        dim, index = access.indirect
+        moving = [d for d, extent in enumerate(index.shape) if extent > 1]
+        beyond = tuple(reach for reach in access.reaches if reach.outside(access.shape))
+        if beyond:
+            raise unmodelled("an indirect access that goes out of bounds along another dimension")
+        along = len(access.shape) - index.ndim + (moving[0] if moving else 0)
+        if len(moving) > 1 or any(reach.steps[along] for reach in access.reaches):
+            raise unmodelled("an indirect access that is not one index for each partition")
+        step = self.strides[dim]
+        moved = tuple(step if d == along else stride for d, stride in enumerate(strides))
+        base = TensorRef(self.storage.id, self._dtype, access.shape, moved, self.offset + offset)
+        chosen = index.ref
+        if not moving and access.shape[along] > 1:
+            raise unmodelled("an indirect access with one index for several elements")
+        indirect = Indirect(base, chosen, along)
+        return type(self)(self.storage, access.shape, moved, self.offset + offset, self._dtype, indirect)
+
+    def _masked(self, mask: Mask) -> Tensor:
+        """``t[i_p, i_f][mask]``: only what the mask lets through, which has to be a box."""
+        boxes = regions(mask, self.shape, split=True)
+        if len(boxes) != 1:
+            raise unmodelled("an operand under a mask that is no box")
+        return self.cut(boxes[0][0])
+
+    def cut(self, box: Box) -> Tensor:
+        """The part of the view that a box takes; dimensions of extent 1 stay, since they are broadcast."""
+        if all((start, stop) == (0, extent) for (start, stop), extent in zip(box, self.shape, strict=True)):
+            return self
+        self.settle()
+        starts = tuple(start if extent > 1 else 0 for (start, _), extent in zip(box, self.shape))
+        shape = tuple(stop - start if extent > 1 else 1 for (start, stop), extent in zip(box, self.shape))
+        if self._indirect is not None:
+            return self._cut_indirect(starts, shape)
+        offset = self.offset + sum(start * stride for start, stride in zip(starts, self.strides))
+        made = type(self)(self.storage, shape, self.strides, offset, self._dtype)
+        reaches = [reach.cut(starts) for reach in self._beyond]
+        made._beyond = tuple(reach for reach in reaches if reach.outside(shape))
+        made.origins = self.origins
+        return made
+
+    def _cut_indirect(self, starts: tuple[int, ...], shape: tuple[int, ...]) -> Tensor:
+        assert self._indirect is not None
+        base, index, dim = self._indirect.base, self._indirect.index, self._indirect.dim
+        offset = base.offset + sum(s * stride for d, (s, stride) in enumerate(zip(starts, base.strides)) if d != dim)
+        moving = next((d for d, extent in enumerate(index.shape) if extent > 1), 0)
+        if self.shape[dim] > 1:
+            extents = tuple(shape[dim] if d == moving else n for d, n in enumerate(index.shape))
+            moved = index.offset + starts[dim] * index.strides[moving]
+            index = TensorRef(index.storage, index.dtype, extents, index.strides, moved)
+        narrow = TensorRef(base.storage, base.dtype, shape, base.strides, offset)
+        indirect = Indirect(narrow, index, dim, self._indirect.kind)
+        return type(self)(self.storage, shape, base.strides, offset, self._dtype, indirect)
+
+    def reshape(self, shape: Sequence[int]) -> Tensor:
+        wanted = tuple(shape) if isinstance(shape, list | tuple) else (shape,)
+        made = self.reshaped(wanted)
+        made.blocks = block_count(wanted)
+        return made
+
+    def expand_dims(self, axis: int) -> Tensor:
+        axes = axis if isinstance(axis, list | tuple) else [axis]
+        shape, strides = list(self.shape), list(self.strides)
+        for one in sorted(int(a) % (self.ndim + len(axes)) for a in axes):
+            shape.insert(one, 1)
+            strides.insert(one, 0)
+        return self.remade(shape, strides)
+
+    def broadcast_to(self, shape: Sequence[int]) -> Tensor:
+        """Free dimensions repeat as a view; partitions are copied to each other."""
+        made = self.spread(tuple(int(n) for n in shape))
+        if made.shape and self.on_chip and self.shape and self.shape[0] != made.shape[0]:
+            return ops().copy(made)
+        return made
+
+    def spread(self, shape: tuple[int, ...]) -> Tensor:
+        """numpy's broadcasting, as a view."""
+        if shape == self.shape:
+            return self
+        lead = len(shape) - self.ndim
+        fits = lead >= 0 and all(a in (1, b) for a, b in zip(self.shape, shape[lead:]))
+        if not fits:
+            raise UsageError(f"{here()}: a tile of shape {self.shape} does not broadcast to {shape}")
+        strides = [s if extent > 1 else 0 for s, extent in zip(self.strides, self.shape)]
+        return self.remade(shape, (0,) * lead + tuple(strides))
+
+    def view(self, dtype: Any) -> Tensor:
+        """The bytes under another dtype; the last dimension counts its elements."""
+        name = dtype_name(dtype)
+        was, now = self.itemsize, size_of(name)
+        if was == now:
+            return self.remade(self.shape, self.strides, dtype=name)
+        if not self.shape or self.strides[-1] != 1 or self.shape[-1] * was % now or self.offset * was % now:
+            raise UsageError(f"{here()}: the bytes of {self.shape} in {self.dtype_name} are no whole number of {name}")
+        strides = [stride * was // now for stride in self.strides[:-1]]
+        return self.remade(
+            (*self.shape[:-1], self.shape[-1] * was // now), (*strides, 1), self.offset * was // now, name
+        )
+
+    def astype(self, dtype: Any) -> Tensor:
+        return ops().copy(self, dtype=dtype)
+
+    def assert_shape(self, shape: Sequence[int]) -> Tensor:
+        if tuple(int(n) for n in shape) != self.shape:
+            raise UsageError(f"{here()}: assert_shape: the tensor has shape {self.shape}, and not {tuple(shape)}")
+        return self
+
+    # -- assignment ----------------------------------------------------------------------------------------------
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        assigning().assign(self[key], value)
+
+    def __iadd__(self, other: Any) -> Tensor:
+        return assigning().add_into(self, other)
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __iter__(self) -> Any:
+        raise UsageError(f"{here()}: a tensor is not iterated over; subscript it")
+
+
+def _with_axis(access: Access) -> Access:
+    reaches = tuple(Reach(r.dim, r.extent, r.base, (*r.steps, 0)) for r in access.reaches)
+    origins = (*access.origins, frozenset[int]())
+    return Access((*access.shape, 1), reaches, (*access.kept, None), access.indirect, origins)
+
+
+def block_count(shape: Any) -> int:
+    """Dimensions before the partitions."""
+    places = [at for at, n in enumerate(shape) if isinstance(n, ParDim)]
+    if len(places) > 1:
+        raise UsageError(f"{here()}: a shape has one nl.par_dim at most")
+    return places[0] if places else 0
+
+
+def from_storage(storage: NkiStorage) -> Tensor:
+    return Tensor.whole(storage)
+
+
+def ops() -> ModuleType:
+    """The module of functions that operators stand for; it needs this one."""
+    from lowering.capture.nki import math_beta1
+
+    return math_beta1
+
+
+def assigning() -> ModuleType:
+    from lowering.capture.nki import assign_beta1
+
+    return assign_beta1
+
+
+_OPERATORS = {"add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "mod": "mod", "pow": "power",
+              "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor", "lshift": "left_shift",
+              "rshift": "right_shift"}  # fmt: skip
+_COMPARED = {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal", "ne": "not_equal"}
+
+
+def _operator(name: str, swapped: bool = False) -> Any:
+    def compute(self: Tensor, other: Any) -> Any:
+        if not isinstance(other, Tile | int | float | np.generic):
+            return NotImplemented
+        return getattr(ops(), name)(*((other, self) if swapped else (self, other)))
+
+    return compute
+
+
+def _in_place(name: str) -> Any:
+    return lambda self, other: assigning().combine_into(self, other, name)
+
+
+for _python, _name in _OPERATORS.items():
+    setattr(Tensor, f"__{_python}__", _operator(_name))
+    setattr(Tensor, f"__r{_python}__", _operator(_name, swapped=True))
+    if _python != "add":
+        setattr(Tensor, f"__i{_python}__", _in_place(_name))
+for _python, _name in _COMPARED.items():
+    setattr(Tensor, f"__{_python}__", _operator(_name))
+setattr(Tensor, "__neg__", lambda self: ops().negative(self))  # noqa: B010  (as the others)
+setattr(Tensor, "__invert__", lambda self: ops().invert(self))  # noqa: B010
