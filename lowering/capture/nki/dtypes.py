@@ -31,6 +31,9 @@ HELD: dict[str, Any] = {
     "float8_e5m2": ml_dtypes.float8_e5m2,
     "float8_e4m3fn": ml_dtypes.float8_e4m3fn,
     "float8_e8m0fnu": ml_dtypes.float8_e8m0fnu,
+    "float8_e4m3fn_x4": np.uint32,  # four elements packed
+    "float8_e5m2_x4": np.uint32,
+    "float4_e2m1fn_x4": np.uint16,
 }
 FLOATS = frozenset(name for name in HELD if "float" in name)
 _ALIASES = {"bool": "uint8", "bool_": "uint8", "bfp16": "bfloat16", "fp32": "float32", "fp16": "float16"}
