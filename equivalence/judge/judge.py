@@ -14,7 +14,6 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from equivalence.evaluator import Lanes
 from equivalence.evaluator.coverage import Coverage
 from equivalence.evaluator.frame import OutOfTime
 from equivalence.interpretations.base import Interpretation
@@ -27,6 +26,7 @@ from equivalence.judge import (
     fused,
     layouts,
     lost,
+    observed,
     orders,
     proofs,
     realjudge,
@@ -36,13 +36,11 @@ from equivalence.judge import (
     special,
     structure,
     truth,
-    undefined,
 )
 from equivalence.judge.compare import paths_equal
 from equivalence.judge.evidence import WORDS, Evidence
 from equivalence.judge.given import Given, bounds, deep
 from equivalence.judge.levels import RealState, level
-from equivalence.judge.planes import plane
 from equivalence.judge.runs import Pair, PairRun
 from equivalence.verdicts import (
     Check,
@@ -57,7 +55,6 @@ from lowering.errors import InternalError, Unsupported
 from lowering.ir.program import Program
 
 LOST = {"exact": Level.BITWISE.value, "reassociated": Level.REASSOCIATED.value}
-RANDOM = "random-stream"  # the evaluator's word for a draw; a finding only where streams differ
 
 
 class Options(Protocol):
@@ -184,7 +181,7 @@ class Judge:
             self.real_runs()
         with self.timed("truth"):
             truth.run(self)
-        self.findings += [self.bound_finding(*entry) for entry in self.bounds]
+        self.findings += [observed.bound_finding(self, *entry) for entry in self.bounds]
         programs = {"A": self.pairs[0].a, "B": self.pairs[0].b}
         self.findings += [found for e in self.evidence for found in sensitivity.unsure(e, programs)]
         turned = [found for e in self.evidence for found in sensitivity.turned(e, programs)]
@@ -290,11 +287,11 @@ class Judge:
             seen.append(found.equal_words)
             poisoned.append(bool(found.undefined_a.any() or found.undefined_b.any()))
             if number == 0:
-                self.given_bounds(evidence, pair, a, b)
+                observed.given_bounds(self, evidence, pair, a, b)
         if any(poisoned):
-            self.undefined(run, label, poisoned)
-        self.notice(run, given=number == 0)
-        self.random_draws(pair, run)
+            observed.undefined_lanes(self, run, label, poisoned)
+        observed.notice(self, run, given=number == 0)
+        observed.random_draws(self, pair, run)
         for hashed in hashes:
             self.assumptions.update(dict.fromkeys(sorted(hashed.assumed)))
         alike = [name for name in ("exact", "reassociated") if paths_equal(run.a, run.b, name)]
@@ -309,68 +306,6 @@ class Judge:
         """What is said of the given set of shapes: levels lost at those that led were not looked at again."""
         lost = [LOST[name] for name in WORDS if name not in {hashed.name for hashed in hashes}]
         return f"given ({' and '.join(lost)} not tried: lost at other shapes)" if lost else "given"
-
-    def random_draws(self, pair: Pair, run: PairRun) -> None:
-        """Whether the two draw the same numbers; where they do, that rests on generators in the same state."""
-        draws = [scope.draws(program) for program in (pair.a, pair.b)]
-        self.real.steered |= scope.by_host(draws[0]) != scope.by_host(draws[1])
-        self.real.random |= draws[0] != draws[1] or scope.streams_differ(run.a.draws, run.b.draws)
-        if self.real.random:
-            places = [event.span for outcome in (run.a, run.b) for event in outcome.events if event.code == RANDOM]
-            said = "A and B draw random numbers that cannot be matched"
-            self.find(Finding("random-streams-differ", said, next(iter(places), None)))
-        elif draws[0]:
-            self.assumptions["random numbers: both sides are called with their generators in the same state"] = None
-
-    def given_bounds(self, evidence: Evidence, pair: Pair, a: Lanes, b: Lanes) -> None:
-        evidence.bound_a, evidence.bound_b = (float(np.max(plane(x, "bound"), initial=0.0)) for x in (a, b))
-        for side, program, lanes in (("A", pair.a, a), ("B", pair.b, b)):
-            for finding in sensitivity.findings(side, program, lanes, evidence.name, self.options.tolerance):
-                self.bounds.append((evidence, side, finding))
-
-    def bound_finding(self, evidence: Evidence, side: str, finding: Finding) -> Finding:
-        """A bound beyond the tolerance, unless the measured distance clears a result that leaves no order open."""
-        bits = evidence.freedoms_a if side == "A" else evidence.freedoms_b
-        open_order = any(choice.kind in ("order", "racing", "contraction") for choice in self.runner.freedoms.of(bits))
-        said = sensitivity.exonerated(finding, evidence.dtype, evidence.measured.get(side), open_order)
-        given, position = self.pairs[0], next(i for i, e in enumerate(self.evidence) if e is evidence)
-        if said.code != "order-sensitive" or given.size > conditioning.MOST_ELEMENTS:
-            return said
-        return conditioning.explained(self, said, side, given, given.inputs, position)
-
-    def undefined(self, run: PairRun, label: str, poisoned: Sequence[bool]) -> None:
-        """Poison that moves no output of this run is only a finding; where it does, the two sides cannot be equal.
-
-        What an earlier run showed stays: other shapes may well leave nothing undefined.
-        """
-        moved = undefined.influence(run, self.runner, label)
-        for position, evidence in enumerate(self.evidence):
-            sides = moved.get(position, {})
-            evidence.undefined_a |= "a" in sides
-            evidence.undefined_b |= "b" in sides
-            if len(sides) == 1:
-                evidence.failures.append(next(iter(sides.values())))
-            elif poisoned[position] and not sides:
-                said = f"an undefined lane may reach {evidence.name}, but only as a NaN or an infinity would"
-                garbage = undefined.unwritten(run, self.runner, position)
-                if len(garbage) == 1:  # 0 times what torch.empty holds: one side alone gives NaN where that is one
-                    said = f"in {garbage.pop().upper()} {said}: it was never written"
-                    self.find(Finding("undefined-read", said, None, "error"))
-                else:
-                    self.find(Finding("undefined-read", said))
-
-    def notice(self, run: PairRun, given: bool) -> None:
-        """Events of the evaluator as findings; a read outside a buffer that one side makes at ``given`` shapes, or a
-        promise that it breaks, is its error, even where that moves no output."""
-        codes = [{event.code for event in outcome.events} & scope.FAULTS for outcome in (run.a, run.b)]
-        for side, outcome in (("A", run.a), ("B", run.b)):
-            for event in outcome.events:
-                if event.code == RANDOM:
-                    continue
-                alone = given and event.code in codes[0] ^ codes[1]
-                severity = "error" if alone else event.severity
-                finding = Finding(event.code, f"{side}: {event.what}", event.span, severity)
-                self.find(finding)
 
     def find(self, finding: Finding) -> None:
         if finding not in self.findings:
