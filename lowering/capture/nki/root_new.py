@@ -6,7 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from lowering.capture.nki.kernel import Kernel
+from lowering.capture.nki.language_new import NKIObject
+from lowering.capture.nki.signatures import missing
 from lowering.capture.nki.trace import NEW
+from lowering.capture.nki.tracer import here
+from lowering.errors import UsageError
+
+__all__ = ["NKIObject", "jit", "simulate"]
 
 
 def jit(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
@@ -16,5 +22,15 @@ def jit(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
     return Kernel(fn, NEW, options)
 
 
-def simulate(kernel: Kernel) -> Kernel:
+def simulate(kernel: Any) -> Kernel:
+    """The kernel, which is always run as the simulator would: on numbers, one instruction after another."""
+    if not isinstance(kernel, Kernel):
+        raise UsageError(f"{here()}: nki.simulate takes a kernel under nki.jit, and not a {type(kernel).__name__}")
     return kernel
+
+
+_BETA1 = frozenset(["benchmark", "baremetal", "profile", "simulate_kernel", "trace", "tensor", "FrameworkKernel"])
+
+
+def __getattr__(name: str) -> Any:
+    return missing("nki", name, _BETA1, {})
