@@ -32,8 +32,9 @@ from lowering.capture.nki.wrappers_new import ELEMENTWISE
 from lowering.errors import UsageError
 
 __all__ = [
-    "MemoryRegion", "NKIObject", "NkiTensor", "VirtualRegister", "affine_range", "dynamic_range", "fori_loop", "hbm",
-    "private_hbm", "psum", "sbuf", "sequential_range", "shared_hbm", "static_range", "tile_size", "while_loop",
+    "DType", "MemoryRegion", "NKIObject", "NkiTensor", "VirtualRegister", "affine_range", "dynamic_range",
+    "fori_loop", "hbm", "private_hbm", "psum", "sbuf", "sequential_range", "shared_hbm", "static_range", "tile_size",
+    "while_loop",
 ]  # fmt: skip
 
 

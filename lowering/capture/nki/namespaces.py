@@ -54,12 +54,21 @@ class _Finder(MetaPathFinder, Loader):
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         ours = importlib.import_module(_HERE + MODULES[spec.name])
         module = ModuleType(spec.name, ours.__doc__)
-        module.__dict__.update({k: v for k, v in vars(ours).items() if not k.startswith("__")})
+        module.__dict__.update(_shown(ours))
         module.__getattr__ = getattr(ours, "__getattr__", _missing(spec.name))  # type: ignore[method-assign]
         return module
 
     def exec_module(self, module: ModuleType) -> None:
         """Filled when it was made."""
+
+
+def _shown(ours: ModuleType) -> dict[str, Any]:
+    """What a kernel may find: where a module says ``__all__``, that and what it defines itself."""
+    names, listed = vars(ours), getattr(ours, "__all__", None)
+    if listed is None:
+        return {key: value for key, value in names.items() if not key.startswith("__")}
+    own = (key for key, value in names.items() if getattr(value, "__module__", None) == ours.__name__)
+    return {key: names[key] for key in [*listed, *own] if not key.startswith("_")}
 
 
 def _missing(module: str) -> Any:
