@@ -6,7 +6,7 @@ from lowering.errors import Unsupported
 from lowering.frontends.nki.state import State
 from lowering.ir.builder import Builder
 from lowering.ir.program import Value
-from lowering.ir.types import BOOL, DTYPES, F32, DType
+from lowering.ir.types import BOOL, DTYPES, DType
 
 _PLAIN = {"add": "add", "subtract": "sub", "mult": "mul"}
 _COMPARISONS = {"is_equal": "eq", "not_equal": "ne", "is_gt": "gt", "is_ge": "ge", "is_lt": "lt", "is_le": "le"}
@@ -38,9 +38,9 @@ def apply(state: State, op: str, x: Value, y: Value) -> Value:
         first = b.cmp("ge" if op == "abs_max" else "le", b("abs", x), b("abs", y))
         return b("select", first, x, y)
     if op in _COMPARISONS:
-        return b.cast(b.cmp(_COMPARISONS[op], x, y), F32)
+        return state.one_or_zero(b.cmp(_COMPARISONS[op], x, y))
     if op in _LOGICAL:
-        return b.cast(b(_LOGICAL[op], truth(b, x), truth(b, y)), F32)
+        return state.one_or_zero(b(_LOGICAL[op], state.truth(x), state.truth(y)))
     if op in _REMAINDERS:
         return b("rem", x, y, rounding=_REMAINDERS[op])
     if op in ("divide", "pow"):
@@ -71,7 +71,8 @@ def unary(state: State, op: str, x: Value) -> Value:
             state.assume("act_model")
             return b("div", b.like(1.0, x), x, accuracy="declared", impl=state.impl("reciprocal"))
         case "logical_not":
-            return b.cast(b.cmp("eq", x, b.like(0.0, x)), F32)
+            known = state.truths.get(x)
+            return state.one_or_zero(b.cmp("eq", x, b.like(0.0, x)) if known is None else b("not", known))
         case _:
             raise Unsupported(f"the ALU operation {op} on numbers", b.span)
 
@@ -121,11 +122,6 @@ def widened(b: Builder, x: Value, width: int) -> Value:
     if dt.is_float:
         raise Unsupported("a bit operation on a float and a dtype of another width", b.span)
     return b.cast(x, DTYPES[f"{'i' if dt.kind == 'int' else 'u'}{width}"])
-
-
-def truth(b: Builder, x: Value) -> Value:
-    """x != 0."""
-    return b.cmp("ne", x, b.like(0, x))
 
 
 def holds(b: Builder, op: str, x: Value, y: Value) -> Value:

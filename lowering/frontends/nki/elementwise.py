@@ -96,7 +96,10 @@ def with_operand(state: State, op: str, x: Value, operand: Operand, reverse: boo
     if op in alu.UNARY:
         return alu.unary(state, op, x)
     y = state.f32(operand, x.type.shape)
-    return alu.apply(state, op, *((y, x) if reverse else (x, y)))
+    value = alu.apply(state, op, *((y, x) if reverse else (x, y)))
+    if op in ("max", "min") and isinstance(operand, int | float):
+        return state.narrowed(op, x, float(operand), value)
+    return value
 
 
 def _fused(state: State, x: Value, steps: list[Step]) -> Value:
@@ -156,5 +159,9 @@ def copy_predicated(state: State, instr: Instr) -> None:
 
 def predicate(state: State, operand: Operand, shape: tuple[int, ...], reverse: bool) -> Value:
     """Where a tile is not zero, or is."""
-    x = state.spread(state.view(operand), shape)
-    return state.builder.cmp("eq" if reverse else "ne", x, state.builder.like(0, x))
+    b, x = state.builder, state.view(operand)
+    if x in state.truths:
+        truth = state.spread(state.truths[x], shape)
+        return b("not", truth) if reverse else truth
+    x = state.spread(x, shape)
+    return b.cmp("eq" if reverse else "ne", x, b.like(0, x))

@@ -5,6 +5,8 @@ Sources: NKI.md §2.2 and §2.3 (documentation of nki.isa, and the 0.6 release n
 
 from __future__ import annotations
 
+from math import inf
+
 from lowering.errors import Unsupported
 from lowering.ir.builder import Builder
 from lowering.ir.program import Value
@@ -28,11 +30,26 @@ def to_f32(b: Builder, x: Value) -> Value:
     return b.cast(x, F32)
 
 
-def from_f32(b: Builder, x: Value, to: DType) -> Value:
-    """One rounding to nearest even; integers saturate, a NaN becomes 0."""
+Range = tuple[float, float]
+ANY: Range = (-inf, inf)
+
+
+def from_f32(b: Builder, x: Value, to: DType, within: Range = ANY) -> Value:
+    """One rounding to nearest even; integers saturate, a NaN becomes 0.
+
+    ``within``: where x is known to lie.  Saturation is spelled out, as ports of it are, where its ends are f32 numbers.
+    """
     if not to.is_integer:
         return b.cast(x, to)
-    return b.cast(b("round", x, mode="even"), to, overflow="saturate")
+    whole = b("round", x, mode="even")
+    if to.bits > 16:
+        return b.cast(whole, to, overflow="saturate")
+    low, high = (0, 2**to.bits - 1) if to.kind == "uint" else (-(2 ** (to.bits - 1)), 2 ** (to.bits - 1) - 1)
+    if within[0] < low:
+        whole = b("max", whole, b.like(float(low), whole))
+    if within[1] > high:
+        whole = b("min", whole, b.like(float(high), whole))
+    return b.cast(whole, to)
 
 
 def converted(b: Builder, x: Value, to: DType) -> Value:

@@ -38,8 +38,8 @@ def folded(state: State, op: str, x: Value, axis: int) -> Value:
             state.assume("nan")
         return b("reduce", x, axis=axis, combine=alu.COMBINE[op], order=order, impl=IMPL)
     if op in alu.COMBINE_TRUTH:
-        held = b("reduce", alu.truth(b, x), axis=axis, combine=alu.COMBINE_TRUTH[op], order="unordered", impl=IMPL)
-        return b.cast(held, F32)
+        held = b("reduce", state.truth(x), axis=axis, combine=alu.COMBINE_TRUTH[op], order="unordered", impl=IMPL)
+        return state.one_or_zero(held)
     raise Unsupported(f"a reduction with {op}", b.span)
 
 

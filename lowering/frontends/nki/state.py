@@ -18,7 +18,7 @@ from lowering.errors import Unsupported
 from lowering.frontends.nki import indirect
 from lowering.frontends.nki.boxes import box_of, cut
 from lowering.frontends.nki.model import Model, sentence
-from lowering.frontends.nki.numerics import from_f32, kir_dtype, to_f32
+from lowering.frontends.nki.numerics import ANY, Range, from_f32, kir_dtype, to_f32
 from lowering.ir.builder import Builder
 from lowering.ir.composites import Composites
 from lowering.ir.program import Value
@@ -44,7 +44,8 @@ def handler(*ops: str) -> Callable[[Handler], Handler]:
 class State:
     """``registers``: accumulators of the engines 'act' and 'dve', (partitions,) in f32, where they hold something.
 
-    ``engine``: of the instruction that is being lowered.
+    ``engine``: of the instruction that is being lowered.  ``ranges``: where values in f32 are known to lie;
+    ``truths``: the truth values behind those that are 1.0 or 0.0.
     """
 
     trace: NkiTrace
@@ -53,6 +54,8 @@ class State:
     model: Model = field(default_factory=Model)
     registers: dict[str, Value] = field(default_factory=dict)
     engine: str = ""
+    ranges: dict[Value, Range] = field(default_factory=dict)
+    truths: dict[Value, Value] = field(default_factory=dict)
     _assumed: dict[str, None] = field(default_factory=dict)
 
     # -- the model -----------------------------------------------------------------------------------------------
@@ -124,7 +127,29 @@ class State:
         to = self.dtype(instr.dst[number])
         if to.name == "f8e4m3fn":
             self.assume("float8_overflow")
-        self.put(instr, from_f32(self.builder, value, to), number)
+        truth = self.truths.get(value) if to.is_integer else None
+        if truth is None:
+            return self.put(instr, from_f32(self.builder, value, to, self.ranges.get(value, ANY)), number)
+        return self.put(instr, self.one_or_zero(truth, to), number)
+
+    def one_or_zero(self, truth: Value, to: DType = F32) -> Value:
+        """A truth value as a number."""
+        value = self.builder.cast(truth, to)
+        self.truths[value] = truth
+        return value
+
+    def truth(self, x: Value) -> Value:
+        """x != 0."""
+        known = self.truths.get(x)
+        return self.builder.cmp("ne", x, self.builder.like(0, x)) if known is None else known
+
+    def narrowed(self, op: str, x: Value, limit: float, result: Value) -> Value:
+        """``result`` = max or min of x and a number: it lies on one side of it."""
+        low, high = self.ranges.get(x, ANY)
+        self.ranges[result] = (
+            (max(low, limit), max(high, limit)) if op == "max" else (min(low, limit), min(high, limit))
+        )
+        return result
 
     def put(self, instr: Instr, value: Value, number: int = 0, mask: np.ndarray | None = None) -> None:
         """Writes a value of the destination's dtype, where the instruction's mask (and ``mask``) let it."""

@@ -238,3 +238,32 @@ def test_what_was_never_written_is_undefined(mask: np.ndarray) -> None:
 
     ran = run(body, given(4, 6))
     assert (ran.poison[0] == ~mask).all()
+
+
+def names(body: Any, *arrays: np.ndarray) -> list[str]:
+    return [op.name for op in lowered(body, *arrays).body.ops]
+
+
+def test_saturation_is_spelled_out_unless_a_limit_makes_it_idle() -> None:
+    x = given(4, 5, scale=300.0)
+    assert {"max", "min"} <= set(names(scalar("mult", 2.0, dtype="int8"), x))
+    clamped = names(scalar("max", -127.0, "min", 127.0, "int8"), x)
+    assert clamped.count("max") == clamped.count("min") == 1
+    half = names(scalar("max", -127.0, "mult", 2.0, "int8"), x)
+    assert half.count("max") == 2 and half.count("min") == 1
+    same(value(scalar("max", -127.0, "min", 127.0, "int8"), x), rounded(np.clip(x, -127, 127), "int8"))
+
+
+def test_a_comparison_is_stored_and_used_as_the_truth_value_it_is() -> None:
+    x, y, old = given(4, 5), given(4, 5, seed=1), given(4, 5, seed=2)
+
+    def body(a: Tile, c: Tile, dst: Tile) -> Tile:
+        where, no = tile(a.shape, "uint8"), tile(a.shape, "uint8")
+        isa.tensor_tensor(where, a, c, "is_gt")
+        isa.tensor_scalar(no, where, "logical_not", 0.0)
+        isa.copy_predicated(dst, a, where)
+        isa.copy_predicated(dst, c, no)
+        return dst
+
+    same(value(body, x, y, old), np.maximum(x, y))
+    assert names(body, x, y, old).count("cmp") <= 2 and "round" not in names(body, x, y, old)
