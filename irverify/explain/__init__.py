@@ -7,12 +7,17 @@ from __future__ import annotations
 
 import difflib
 
-from irverify.explain import errors, findings, launches, promises, verdicts
+from irverify.explain import errors, findings, launches, legality, promises, verdicts
 from irverify.explain.entry import Entry
 from lowering.errors import UsageError
 
 _FINDINGS = (*findings.ENTRIES, *launches.ENTRIES, *promises.ENTRIES)
-SECTIONS = {"Verdicts": verdicts.ENTRIES, "Findings": _FINDINGS, "Errors": errors.ENTRIES}
+SECTIONS = {
+    "Verdicts": verdicts.ENTRIES,
+    "Findings": _FINDINGS,
+    "Legality of NKI kernels (irverify check)": legality.ENTRIES,
+    "Errors": errors.ENTRIES,
+}
 REGISTRY: dict[str, Entry] = {entry.code: entry for entries in SECTIONS.values() for entry in entries}
 
 

@@ -1,0 +1,131 @@
+"""Where a view lies: partitions and bytes on chip, lowest and highest element, dimensions that count.
+
+Takes TensorRefs and the storages of a trace; gives numbers.  Knows no instruction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from math import prod
+
+from lowering.capture.nki.dtypes import size_of
+from lowering.capture.nki.trace import ON_CHIP, Indirect, Instr, NkiStorage, NkiTrace
+from lowering.capture.trace import TensorRef
+
+Dims = list[tuple[int, int]]  # (stride, count), outermost first
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """One view of an instruction.  ``exact``: False where an index chooses among the elements of ``ref``."""
+
+    ref: TensorRef
+    writes: bool
+    number: int  # which of dst or src
+    exact: bool = True
+
+
+def accesses(instr: Instr) -> Iterator[Access]:
+    """Every view, sources first; the index of an indirect view is read."""
+    for writes, views in ((False, instr.src), (True, instr.dst)):
+        for number, view in enumerate(views):
+            if isinstance(view, TensorRef):
+                yield Access(view, writes, number)
+            elif isinstance(view, Indirect):
+                yield Access(view.index, False, number)
+                yield Access(view.base, writes, number, exact=False)
+
+
+def refs(instr: Instr) -> list[TensorRef]:
+    return [access.ref for access in accesses(instr)]
+
+
+def space(trace: NkiTrace, ref: TensorRef) -> str:
+    return trace.storages[ref.storage].space
+
+
+def on_chip(trace: NkiTrace, ref: TensorRef) -> bool:
+    return space(trace, ref) in ON_CHIP
+
+
+def lowest_highest(ref: TensorRef) -> tuple[int, int]:
+    """The least and the greatest element that the view reaches, in elements of its dtype."""
+    moves = [stride * (extent - 1) for stride, extent in zip(ref.strides, ref.shape, strict=True)]
+    return ref.offset + sum(min(m, 0) for m in moves), ref.offset + sum(max(m, 0) for m in moves)
+
+
+def elements(storage: NkiStorage, dtype: str) -> int:
+    """How many elements of ``dtype`` the storage holds."""
+    return prod(storage.shape) * size_of(storage.dtype) // size_of(dtype)
+
+
+def within(trace: NkiTrace, ref: TensorRef) -> bool:
+    low, high = lowest_highest(ref)
+    return low >= 0 and high < elements(trace.storages[ref.storage], ref.dtype)
+
+
+def lanes_of(storage: NkiStorage) -> int:
+    """Partitions of a tile on chip."""
+    return storage.shape[storage.blocks] if len(storage.shape) > storage.blocks else 1
+
+
+def lane_bytes(storage: NkiStorage) -> int:
+    """Bytes of a partition that one tile takes."""
+    return prod(storage.shape[storage.blocks + 1 :]) * size_of(storage.dtype)
+
+
+def tile_bytes(storage: NkiStorage) -> int:
+    """Bytes of a partition that all tiles of a storage take: blocks lie behind each other."""
+    return prod(storage.shape[: storage.blocks]) * lane_bytes(storage)
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A view on chip.  ``lane``: its first partition within the tile; ``step``: partitions between its rows;
+    ``low``, ``high``: its bytes within a partition of the tile (high excluded)."""
+
+    lane: int
+    lanes: int
+    step: float
+    low: int
+    high: int
+
+
+def spot(storage: NkiStorage, ref: TensorRef) -> Spot:
+    """Where a view of a tile on chip lies, its first dimension being the partitions (after dimensions of blocks)."""
+    size, row = size_of(ref.dtype), max(lane_bytes(storage), 1)
+    if storage.blocks and len(ref.shape) > 1 and abs(ref.strides[0]) * size >= row * lanes_of(storage):
+        return spot(storage, replace(ref, shape=ref.shape[1:], strides=ref.strides[1:]))
+    start = ref.offset * size % (row * lanes_of(storage))
+    step = ref.strides[0] * size / row if ref.shape and ref.shape[0] > 1 else 1.0
+    moves = [stride * (extent - 1) * size for stride, extent in zip(ref.strides[1:], ref.shape[1:], strict=True)]
+    low = start % row + sum(min(m, 0) for m in moves)
+    return Spot(
+        start // row, ref.shape[0] if ref.shape else 1, step, low, start % row + sum(max(m, 0) for m in moves) + size
+    )
+
+
+def dims(ref: TensorRef, first: int = 0) -> Dims:
+    """(stride, count) of the dimensions from ``first`` on: those of one element left out, dense neighbours as one."""
+    made: Dims = []
+    for stride, count in zip(ref.strides[first:], ref.shape[first:], strict=True):
+        if count == 1:
+            continue
+        if made and made[-1][0] == stride * count:
+            made[-1] = (stride, made[-1][1] * count)
+        else:
+            made.append((stride, count))
+    return made
+
+
+def run_bytes(ref: TensorRef, first: int = 0) -> int:
+    """Bytes of the contiguous runs that the view consists of."""
+    found = dims(ref, first)
+    return (found[-1][1] if found and found[-1][0] == 1 else 1) * size_of(ref.dtype)
+
+
+def named(trace: NkiTrace, ref: TensorRef) -> str:
+    """A view in a message: 'x[128,512] in sbuf'."""
+    storage = trace.storages[ref.storage]
+    return f"{storage.name or 'a tile'} [{', '.join(map(str, ref.shape))}] {ref.dtype} in {storage.space}"
