@@ -51,8 +51,8 @@ class _Memory:
         wanted = inspect.signature(func).parameters
 
         def placed(at: tuple[int, ...], partitions: int, nbytes: int) -> Any:
-            place = func(at, pdim_size=partitions, fdim_size=nbytes) if "pdim_size" in wanted else func(
-                at, partitions, nbytes)  # fmt: skip
+            given = {"idx": at, "pdim_size": partitions, "fdim_size": nbytes}
+            place = func(**given) if given.keys() <= wanted.keys() else func(*given.values())
             return tuple(int(n) for n in place)
 
         return Allocation(self.space, placed)

@@ -14,6 +14,7 @@ from typing import Any, cast
 import numpy as np
 
 from lowering.capture.nki.tracer import active, current, here
+from lowering.capture.nki.truth_beta1 import asks_for_presence
 from lowering.errors import UsageError
 
 
@@ -53,16 +54,17 @@ class Mask:
         raise UsageError(f"{here()}: a mask is a conjunction of comparisons; it has no ~")
 
     def __bool__(self) -> bool:
-        """True, as Beta-1's expressions are: it traces the body of a loop once (NKI.md §6, 22)."""
-        if any(part.ndim for part in self.parts):
+        """The value of a comparison of loop variables; ``a if mask else b`` asks whether there is a mask.
+
+        Beta-1 leaves conditions on loop variables undefined (NKI.md §6, 22).
+        """
+        if any(part.ndim for part in self.parts) or asks_for_presence():
             return True
-        if active() and not all(bool(part) for part in self.parts):
-            note = (
-                f"{here()}: a comparison of a loop variable is no condition of `if` in Beta-1; it counts as true there"
-            )
+        if active():
+            note = f"{here()}: a condition on a loop variable, which Beta-1 leaves undefined, counts as its value there"
             if note not in current().trace.notes:
                 current().trace.notes.append(note)
-        return True
+        return all(bool(part) for part in self.parts)
 
     def over(self, shape: tuple[int, ...]) -> np.ndarray:
         """The bool array of ``shape``; a usage error where a comparison does not broadcast to it."""
@@ -211,15 +213,21 @@ class Grid(tuple):
 
 
 class _MGrid:
-    """``nl.mgrid[0:P, 0:F]``: dense, as numpy's; every index tile has all dimensions."""
+    """``nl.mgrid[0:P, 0:F]``: each index tile has extent 1 in the dimensions of the others.
+
+    The documentation calls it dense, as numpy's; kernels combine tiles of grids of different extents, and take a
+    column by ``.p`` alone, which is what broadcasting of these gives.
+    """
 
     def __getitem__(self, key: Any) -> Grid:
         slices = key if isinstance(key, tuple) else (key,)
         if not all(isinstance(one, slice) and one.stop is not None for one in slices):
             raise UsageError(f"{here()}: nl.mgrid takes slices start:stop, such as nl.mgrid[0:128, 0:512]")
-        bounds = [slice(int(one.start or 0), int(one.stop), int(one.step or 1)) for one in slices]
-        grids = np.mgrid[tuple(bounds)]
-        made = [Index(values.astype(np.int64), frozenset([next(_numbers)])) for values in grids]
+        made = []
+        for dim, one in enumerate(slices):
+            values = np.arange(int(one.start or 0), int(one.stop), int(one.step or 1), dtype=np.int64)
+            extents = [-1 if d == dim else 1 for d in range(len(slices))]
+            made.append(Index(values.reshape(extents), frozenset([next(_numbers)])))
         return Grid(made)
 
 

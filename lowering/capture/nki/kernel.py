@@ -30,7 +30,7 @@ class Kernel:
         self.grid: tuple[int, ...] = ()
         functools.update_wrapper(self, function)
 
-    @property
+    @functools.cached_property
     def generation(self) -> str:
         """That of the namespaces that the function uses, else that of the decorator."""
         return used_generation(self.function) or self._default

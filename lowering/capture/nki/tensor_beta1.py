@@ -201,7 +201,7 @@ class Tensor(Tile):
         return type(self)(self.storage, shape, base.strides, offset, self._dtype, indirect)
 
     def reshape(self, shape: Sequence[int]) -> Tensor:
-        wanted = tuple(shape) if isinstance(shape, list | tuple) else (shape,)
+        wanted: tuple[int, ...] = tuple(shape)
         made = self.reshaped(wanted)
         made.blocks = block_count(wanted)
         return made
