@@ -12,6 +12,7 @@ import numpy as np
 
 from lowering.capture.nki.dtypes import dtype_name
 from lowering.capture.nki.kernel import Kernel, tensor_class
+from lowering.capture.nki.signatures import VERSIONS
 from lowering.capture.nki.tile import Tile
 from lowering.capture.nki.trace import HBM, NEW, TARGETS, Indirect, NkiTrace
 from lowering.capture.nki.tracer import Tracer
@@ -30,6 +31,8 @@ def capture_nki(
     if target not in TARGETS:
         raise UsageError(f"--target {target!r} is no NKI target; these are: {', '.join(TARGETS)}")
     generation = function.generation if isinstance(function, Kernel) else NEW
+    if isinstance(function, Kernel) and generation == NEW and version not in VERSIONS:
+        raise UsageError(f"the kernel imports nki, whose releases are {', '.join(VERSIONS)}, and not {version}")
     trace = NkiTrace(getattr(function, "__name__", "kernel"), generation, TARGETS[target], version)
     with Tracer(trace) as tracer:
         given = list(zip(names, [*args, *(kwargs or {}).values()], strict=True))

@@ -27,7 +27,11 @@ def version() -> str:
 
 
 def older_than(release: str) -> bool:
-    return active() and VERSIONS.index(current().trace.version) < VERSIONS.index(release)
+    """Whether the traced release is before ``release``."""
+    traced = version()
+    if traced not in VERSIONS:
+        raise UsageError(f"{here()}: the kernel imports nki, whose releases are {', '.join(VERSIONS)}, not {traced}")
+    return VERSIONS.index(traced) < VERSIONS.index(release)
 
 
 def api(
