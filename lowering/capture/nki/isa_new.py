@@ -60,10 +60,11 @@ from lowering.capture.nki.isa_new_vector import (
     tensor_tensor_scan,
 )
 from lowering.capture.nki.ops import alu
+from lowering.capture.nki.placeholders import NkiInstruction
 from lowering.capture.nki.registers import VirtualRegister
 from lowering.capture.nki.signatures import api, missing, older_than
 from lowering.capture.nki.tile import Tile
-from lowering.capture.nki.tracer import current, here, unmodelled
+from lowering.capture.nki.tracer import current, here
 from lowering.errors import UsageError
 
 __all__ = [
@@ -80,15 +81,6 @@ __all__ = [
     "topk", "unknown_engine", "vector_engine",
 ]  # fmt: skip
 UNKNOWN = engine.unknown
-
-
-class NkiInstruction:
-    """What an instruction returns from 0.6 on: a handle for scheduling, which changes no value."""
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        raise unmodelled(f"NkiInstruction.{name}")
 
 
 class NkiValidationError(Exception):

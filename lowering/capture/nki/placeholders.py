@@ -25,5 +25,14 @@ class Placeholder:
         return self.name
 
 
+class NkiInstruction:
+    """What an instruction returns from 0.6 on: a handle for scheduling, which changes no value."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise unmodelled(f"NkiInstruction.{name}")
+
+
 def placeholder(name: str) -> Placeholder:
     return Placeholder(name)

@@ -75,7 +75,9 @@ class VirtualRegister:
         return self.known("a comparison with") >= int(other)
 
     def __eq__(self, other: object) -> bool:
-        return self is other or self.known("a comparison with") == int(other)  # type: ignore[call-overload]
+        if not isinstance(other, int | np.integer | VirtualRegister):
+            return False
+        return self is other or self.known("a comparison with") == int(other)
 
     __hash__ = object.__hash__
 

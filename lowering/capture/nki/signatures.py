@@ -11,6 +11,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
+from lowering.capture.nki.placeholders import NkiInstruction
 from lowering.capture.nki.tracer import active, current, here
 from lowering.errors import UsageError
 
@@ -86,12 +87,16 @@ def api(
                 known = ", ".join(parameters.parameters)
                 raise UsageError(f"{here()}: {name}: {error}; its parameters are: {known}") from None
 
+        handle = NkiInstruction() if name.startswith("nisa.") else None
+
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
-            if active() and current().trace.version != LATEST:
+            latest = version() == LATEST
+            if not latest:
                 args, kwargs = older(args, kwargs)
             try:
-                return function(*args, **kwargs)
+                result = function(*args, **kwargs)
+                return handle if result is None and latest else result
             except TypeError:
                 refuse(args, kwargs)
                 raise
