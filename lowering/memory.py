@@ -8,26 +8,29 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 from lowering.capture.trace import TensorRef
+from lowering.disjoint import disjoint
 from lowering.errors import Span
 from lowering.ir.builder import Builder
 from lowering.ir.program import Value
 from lowering.ir.types import DType
 from lowering.views import as_view
 
+KEPT = 32
 View = tuple[str, tuple[int, ...], tuple[int, ...], int]
 
 
 class Memory(ABC):
     """Buffers by storage.
 
-    A view that was just read or written is remembered until its storage changes, so that a chain of ops becomes SSA.
+    A view that was read or written is remembered until something is written that may overlap it, so that a chain of
+    ops becomes SSA; of each storage the last KEPT views.
     """
 
     def __init__(self, builder: Builder) -> None:
         self._builder = builder
         self._buffers: dict[int, Value] = {}
-        self._known: dict[int, dict[View, Value]] = {}
-        self._written: dict[int, tuple[TensorRef, Value]] = {}
+        self._known: dict[int, dict[View, tuple[TensorRef, Value]]] = {}
+        self._written: dict[int, list[tuple[TensorRef, Value]]] = {}
 
     @abstractmethod
     def _dtype(self, ref: TensorRef) -> DType:
@@ -46,25 +49,34 @@ class Memory(ABC):
         view, known = _view(ref), self._known.setdefault(ref.storage, {})
         if view not in known:
             value = self._from_known(ref)
-            if value is not None:
-                known[view] = value
-                return value
-            attrs = {"to": self._dtype(ref).name, "shape": ref.shape, "strides": ref.strides, "offset": ref.offset}
-            known[view] = self._builder("read", buffer, **attrs)
-        return known[view]
+            if value is None:
+                attrs = {"to": self._dtype(ref).name, "shape": ref.shape, "strides": ref.strides, "offset": ref.offset}
+                value = self._builder("read", buffer, **attrs)
+            known[view] = ref, value
+        return known[view][1]
 
     def write(self, ref: TensorRef, value: Value) -> None:
         buffer = self._buffer(ref.storage)
         self._builder.op("write", [buffer, value], strides=tuple(ref.strides), offset=ref.offset)
-        self.forget(ref.storage)
+        self._overwritten(ref)
         if _injective(ref):
-            self._known[ref.storage] = {_view(ref): value}
-            self._written[ref.storage] = (ref, value)
+            self._known[ref.storage][_view(ref)] = ref, value
+            self._written[ref.storage].append((ref, value))
 
     def _from_known(self, ref: TensorRef) -> Value | None:
-        """The view in terms of what was last written, if that covers it."""
-        last = self._written.get(ref.storage)
-        return None if last is None else as_view(self._builder, last[1], last[0], ref)
+        """The view in terms of one that was written, if that covers it."""
+        for written, value in reversed(self._written.get(ref.storage, [])):
+            found = as_view(self._builder, value, written, ref)
+            if found is not None:
+                return found
+        return None
+
+    def _overwritten(self, ref: TensorRef) -> None:
+        """Only views that surely share nothing with ``ref`` are still what they were."""
+        known, written = self._known.get(ref.storage, {}), self._written.get(ref.storage, [])
+        kept = [(view, entry) for view, entry in list(known.items())[-KEPT:] if disjoint(entry[0], ref)]
+        self._known[ref.storage] = dict(kept)
+        self._written[ref.storage] = [entry for entry in written[-KEPT:] if disjoint(entry[0], ref)]
 
     def forget(self, storage: int) -> None:
         """Its contents may have changed."""

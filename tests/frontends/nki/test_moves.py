@@ -204,3 +204,24 @@ def test_random_numbers_are_fresh_each_time() -> None:
     assert ((first == x) | (first == 0)).all() and (first == 0).any() and (first == x).any()
     assert (first != second).any() and len(np.unique(bits)) > 400
     assert (f32(uniform) >= -2).all() and (f32(uniform) <= 3).all()
+
+
+def test_tiles_written_in_slices_stay_values_until_a_write_overlaps_them() -> None:
+    x = given(4, 6)
+
+    def body(a: Tile, overlap: bool = False) -> Tile:
+        both, dst = tile((4, 12)), tile((4, 12))
+        for i in (0, 1):
+            isa.tensor_scalar(part(both, slice(None), slice(6 * i, 6 * i + 6)), a, "add", float(i))
+        if overlap:
+            isa.memset(part(both, slice(1, 2), slice(4, 8)), 9.0)
+        for i in (0, 1):
+            isa.copy(part(dst, slice(None), slice(6 * i, 6 * i + 6)), part(both, slice(None), slice(6 * i, 6 * i + 6)),
+                     "dve")  # fmt: skip
+        return dst
+
+    wanted = np.concatenate([x, x + np.float32(1)], 1)
+    same(value(body, x), wanted)
+    assert [op.name for op in lowered(body, x).body.ops].count("read") == 1  # of the whole result
+    wanted[1, 4:8] = 9
+    same(value(lambda a: body(a, True), x), wanted)
