@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from lowering.capture.nki import instructions, math_beta1
+from lowering.capture.nki.dtypes import FLOATS
 from lowering.capture.nki.masks_beta1 import Box
 from lowering.capture.nki.ops import ALU
 from lowering.capture.nki.tensor_beta1 import Tensor
@@ -21,6 +22,7 @@ from lowering.capture.nki.tracer import current, here, plain, unmodelled
 from lowering.errors import UsageError
 
 _LOADS = frozenset(["nc_dma_copy", "dma_transpose"])
+_MOVES = _LOADS | {"nc_copy", "transpose"}
 
 
 def assign(dst: Tensor, value: Any) -> None:
@@ -104,10 +106,12 @@ def _same(dst: Tensor, value: Tensor) -> bool:
 
 def _retarget(dst: Tensor, value: Tensor, asked: bool | None) -> bool:
     """Lets the instructions that made ``value`` write to ``dst``, where that gives the same numbers."""
-    if not _is_fresh(value) or value.made is None or not dst.on_chip or value.shape != dst.shape:
+    if value.made is None or not value.made.movable or not _is_fresh(value):
         return False
     made = value.made.instrs
-    if value.dtype_name not in (dst.dtype_name, "float32") or not all(_reaches(instr, dst) for instr, _ in made):
+    if not dst.on_chip or value.shape != dst.shape or not all(_reaches(instr, dst) for instr, _ in made):
+        return False
+    if not all(_same_numbers(instr, value, dst) for instr, _ in made):
         return False
     if len(made) > 1 and any(getattr(src, "storage", -1) == dst.storage.id for instr, _ in made for src in instr.src):
         return False
@@ -124,6 +128,13 @@ def _retarget(dst: Tensor, value: Tensor, asked: bool | None) -> bool:
     tracer.trace.instrs[len(tracer.trace.instrs) - len(made) :] = [new for _, new in pairs]
     value.moved = lambda: _undo(pairs)
     return True
+
+
+def _same_numbers(instr: Instr, value: Tensor, dst: Tensor) -> bool:
+    """One rounding to dst gives what rounding to the value's dtype first does."""
+    if value.dtype_name in (dst.dtype_name, "float32"):
+        return True
+    return instr.op in _MOVES and dst.dtype_name == "float32" and value.dtype_name in FLOATS
 
 
 def _reaches(instr: Instr, dst: Tensor) -> bool:

@@ -80,13 +80,15 @@ class Mask:
 class Index:
     """An integer array: the places that a tile takes along one dimension of a tensor.
 
-    ``origins``: the numbers of the ``arange`` and ``mgrid`` tiles that it was made from.
+    ``origins``: the numbers of the ``arange`` and ``mgrid`` tiles that it was made from.  ``grid``: the extents of
+    the grids that these are of, which is the shape of a tile that the index itself fills (nisa.iota).
     """
 
     __array_priority__ = 100  # numpy integers on the left leave the operation to us
 
-    def __init__(self, values: np.ndarray, origins: frozenset[int]) -> None:
+    def __init__(self, values: np.ndarray, origins: frozenset[int], grid: tuple[int, ...] | None = None) -> None:
         self.values, self.origins = values, origins
+        self.grid = values.shape if grid is None else grid
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -118,13 +120,14 @@ class Index:
         theirs = other.values if isinstance(other, Index) else int(other)
         try:
             values = function(theirs, self.values) if swapped else function(self.values, theirs)
-            return Index(values, self.origins | _origins(other))
+            grid = np.broadcast_shapes(self.grid, other.grid if isinstance(other, Index) else ())
+            return Index(values, self.origins | _origins(other), grid)
         except ValueError:
             shapes = f"{self.shape} and {np.shape(theirs)}"
             raise UsageError(f"{here()}: index tiles of shapes {shapes} do not go together") from None
 
     def __neg__(self) -> Index:
-        return Index(-self.values, self.origins)
+        return Index(-self.values, self.origins, self.grid)
 
     def __repr__(self) -> str:
         return f"Index{list(self.shape)}"
@@ -223,11 +226,12 @@ class _MGrid:
         slices = key if isinstance(key, tuple) else (key,)
         if not all(isinstance(one, slice) and one.stop is not None for one in slices):
             raise UsageError(f"{here()}: nl.mgrid takes slices start:stop, such as nl.mgrid[0:128, 0:512]")
+        ranges = [np.arange(int(one.start or 0), int(one.stop), int(one.step or 1), dtype=np.int64) for one in slices]
+        grid = tuple(len(values) for values in ranges)
         made = []
-        for dim, one in enumerate(slices):
-            values = np.arange(int(one.start or 0), int(one.stop), int(one.step or 1), dtype=np.int64)
+        for dim, values in enumerate(ranges):
             extents = [-1 if d == dim else 1 for d in range(len(slices))]
-            made.append(Index(values.reshape(extents), frozenset([next(_numbers)])))
+            made.append(Index(values.reshape(extents), frozenset([next(_numbers)]), grid))
         return Grid(made)
 
 

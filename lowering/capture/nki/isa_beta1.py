@@ -30,7 +30,7 @@ from lowering.capture.nki.ops import activation as activation_of
 from lowering.capture.nki.ops import alu
 from lowering.capture.nki.produce_beta1 import produced, result, tile_of, under
 from lowering.capture.nki.promotion_beta1 import promoted
-from lowering.capture.nki.tensor_beta1 import Tensor
+from lowering.capture.nki.tensor_beta1 import Made, Tensor
 from lowering.capture.nki.tracer import current, here, unmodelled
 from lowering.errors import UsageError
 
@@ -133,7 +133,8 @@ def iota(expr: Any, dtype: Any, *, mask: Any = None, **_: Any) -> Tensor:
         raise UsageError(f"{here()}: nisa.iota takes an expression of index tiles, not a {type(expr).__name__}")
     if mask is not None:
         raise unmodelled("nisa.iota under a mask")
-    values = expr.values if expr.values.ndim > 1 else expr.values[:, None]
+    values = np.broadcast_to(expr.values, expr.grid)
+    values = np.ascontiguousarray(values if values.ndim > 1 else values[:, None])
     return produced(
         result(values.shape, dtype), [], None, lambda d, m: instructions.iota(d, None, values=values, mask=m)
     )
@@ -147,9 +148,11 @@ def affine_select(
     if not isinstance(pred, Mask | bool | np.bool_):
         raise UsageError(f"{here()}: pred of affine_select compares index tiles; it is a {type(pred).__name__}")
     chosen = pred.over(tile.shape) if isinstance(pred, Mask) else np.full(tile.shape, bool(pred))
+    dst.made = Made([])
     for box, concrete in under(mask, [dst, tile], dst.shape):
         part = np.ascontiguousarray(chosen[tuple(slice(*bounds) for bounds in box)])
         instructions.affine_select(dst.cut(box), None, 0, tile.cut(box), on_false_value, predicate=part, mask=concrete)
+        dst.made.instrs.append((current().trace.instrs[-1], box))
     return dst
 
 

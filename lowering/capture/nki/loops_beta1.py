@@ -107,14 +107,17 @@ def loop_reduce(x: Any, op: Any, loop_indices: Any, dtype: Any = None, mask: Any
     storage, before = tracer.held.get(key, (None, ()))
     if before == turns:
         raise unmodelled("nl.loop_reduce at one place of the source for several accumulators")
+    kind = data.dtype_name if dtype is None else dtype_name(dtype)
+    acc = Tensor.whole(storage) if storage is not None else result(data.shape, kind)
     if storage is None:
-        kind = data.dtype_name if dtype is None else dtype_name(dtype)
-        acc = produced(result(data.shape, kind), [data], mask, lambda d, a, m: instructions.copy(d, a, "dve", m))
+        produced(acc, [data], mask, lambda d, a, m: instructions.copy(d, a, "dve", m))
     else:
-        acc = Tensor.whole(storage)
         produced(acc, [data], mask, lambda d, a, m: math_beta1.combine(d, combined, d, a, m))
-    tracer.held[key] = acc.storage, turns
-    acc.made = None  # the next turn reads it: it keeps its place
+    started = acc.made is not None and bool(acc.made.instrs)
+    if started or storage is not None:
+        tracer.held[key] = acc.storage, turns
+    if acc.made is not None:
+        acc.made.movable = False  # the next turn reads it: it keeps its place
     return acc
 
 

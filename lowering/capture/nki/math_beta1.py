@@ -164,7 +164,8 @@ def where(condition: Any, x: Any, y: Any, dtype: Any = None, mask: Any = None, *
         instructions.copy_predicated(d, _spread(a, d) if isinstance(a, Tensor) else a, _spread(c, d), mask=m)
 
     produced(dst, operands, mask, emit)
-    dst.made = None  # two instructions make it, of which the second needs the first
+    if dst.made is not None:
+        dst.made.movable = False  # two instructions make it, of which the second needs the first
     return dst
 
 

@@ -27,9 +27,13 @@ from lowering.errors import UsageError
 
 @dataclass(slots=True)
 class Made:
-    """The instructions that wrote a tile, at the end of the trace so far, and the box that each wrote."""
+    """The instructions that wrote a tile, at the end of the trace so far, and the box that each wrote.
+
+    ``movable``: they may be given another destination.
+    """
 
     instrs: list[tuple[Instr, Box]]
+    movable: bool = True
 
 
 class Tensor(Tile):

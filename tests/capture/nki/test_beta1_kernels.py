@@ -246,3 +246,74 @@ def test_a_host_function_that_simulates(tmp_path: Path) -> None:
     trace = captured(tmp_path, ARGUMENT, "host", x=x, w=w)
     want = x / np.sqrt((x**2).sum(1, keepdims=True) / 6 + 1e-5) * w
     assert np.allclose(evaluated(trace, x=x, w=w)[0], want, rtol=1e-4)
+
+
+BACKWARD = """
+@nki.jit
+def kernel(x):
+    out = nl.ndarray((3, 4, 3), dtype=x.dtype, buffer=nl.shared_hbm)
+    made = nl.zeros((3, par_dim(4), 3), dtype=nl.float32)
+    for i in nl.affine_range(3):
+        for j in nl.affine_range(3):
+            add_up(made, i, j, nl.load(x[i, j]), i >= j)
+    for j in nl.affine_range(3):
+        nl.store(out[j], made[j])
+    return out
+
+@nki.jit(mode="trace")
+def add_up(made, outer, inner, tile, mask):
+    made[inner, :, :] = nl.loop_reduce(tile, op=np.add, loop_indices=(outer,), dtype=nl.float32, mask=mask)
+"""
+
+
+def test_a_masked_reduction_over_the_outer_loop(tmp_path: Path) -> None:
+    """Turns that the mask excludes add nothing, the first ones neither."""
+    x = whole_numbers(3, 3, 4, 3)
+    want = np.stack([sum(x[i, j] for i in range(j, 3)) for j in range(3)])
+    assert np.array_equal(result(tmp_path, BACKWARD, x=x), want)
+
+
+WINDOWS = """
+@nki.jit
+def kernel(x):
+    P, H, W = x.shape
+    out = nl.ndarray((P, 2, 3, 3), dtype=nl.int32, buffer=nl.shared_hbm)
+    tile = nl.load(x)
+    window = nl.mgrid[0:P, 0:2, 0:3, 0:3]
+    seen = nl.copy(tile[window.p, window.y, 2 * window.x + window.z])
+    top = nl.max(seen, axis=[2, 3], keepdims=True)
+    places = nisa.iota(3 * window.y + window.z, dtype=nl.uint32)
+    assert places.shape == (P, 2, 3, 3)
+    first = nl.min(nl.where(nl.equal(top, seen), places, 9, dtype=nl.uint32), axis=[2, 3], keepdims=True)
+    nl.store(out, nl.equal(first, places, dtype=nl.int32))
+    return out
+"""
+
+
+def test_the_first_greatest_of_each_window(tmp_path: Path) -> None:
+    x = whole_numbers(4, 3, 5)
+    want = np.zeros((4, 2, 3, 3), np.int32)
+    for p, w in np.ndindex(4, 2):
+        want[p, w].flat[x[p, :, 2 * w : 2 * w + 3].argmax()] = 1
+    assert np.array_equal(result(tmp_path, WINDOWS, x=x), want)
+
+
+SELECTED = """
+@nki.jit
+def kernel(x):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    i_p, i_f = nl.mgrid[0:8, 0:6]
+    tile, made = nl.load(x), nl.zeros(x.shape, dtype=x.dtype)
+    for i in nl.affine_range(2):
+        made[...] = nisa.affine_select(pred=i_p >= i_f, on_true_tile=tile, on_false_value=-1.0, mask=i < 1)
+        made[i_p, i_f] = nl.where(tile, made, 5.0, mask=(i > 0) & (i_p < 4))
+    nl.store(out, made)
+    return out
+"""
+
+
+def test_selections_under_masks_leave_the_rest(tmp_path: Path) -> None:
+    x = whole_numbers(8, 6)
+    want = np.where(np.tri(8, 6, dtype=bool), x, np.float32(-1))
+    want[:4] = np.where(x[:4] != 0, want[:4], np.float32(5))
+    assert np.array_equal(result(tmp_path, SELECTED, x=x), want)

@@ -168,9 +168,9 @@ def test_registers_hold_numbers_or_what_the_device_loads() -> None:
         nisa.register_move(b, a)
         assert int(b) == 3 and b + 1 == 4 and 2 * b == 6 and b > 2 and sb(8, 8)[:, b].offset == 3
         nisa.register_load(a, sb(1, 1, dtype="int32"))
-        assert trace.storages[last(trace).dst[0].storage].space == "register"
+        assert a.loaded is not None and trace.storages[a.loaded.ref.storage].space == "register"
         nisa.register_store(sb(1, 1, dtype="int32"), a)
-        assert last(trace).src == (a.loaded.ref,)
+        assert a.loaded is not None and last(trace).src == (a.loaded.ref,)
 
 
 def test_what_an_instruction_returns_changes_nothing() -> None:
