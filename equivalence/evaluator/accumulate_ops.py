@@ -36,7 +36,8 @@ def open_order(m: Machine, frame: Frame, op: Op, out: Lanes, extent: int) -> int
         return 0
     site = m.site(frame, op)
     combine = op.attrs.get("combine", "add")
-    what = f"the order of {extent} {'products added inside one dot' if op.name == 'dot' else combine + ' terms'}"
+    inside = "one pass of the PE" if op.attrs.get("impl") == "nki" else "one dot"
+    what = f"the order of {extent} {'products added inside ' + inside if op.name == 'dot' else combine + ' terms'}"
     if combine in ("max", "min"):
         what += " (which only the sign of a zero can show)"
     return m.freedoms.bit("order", site.key, what, op.span)

@@ -34,24 +34,40 @@ Range = tuple[float, float]
 ANY: Range = (-inf, inf)
 
 
-def from_f32(b: Builder, x: Value, to: DType, within: Range = ANY) -> Value:
+def from_f32(b: Builder, x: Value, to: DType, within: Range = ANY, whole: bool = False) -> Value:
     """One rounding to nearest even; integers saturate, a NaN becomes 0.
 
-    ``within``: where x is known to lie.  Saturation is spelled out, as ports of it are, where its ends are f32 numbers.
+    ``within``: where x is known to lie; ``whole``: whether x is a whole number.  Saturation is spelled out, as ports of
+    it are, where its ends are f32 numbers.
     """
     if not to.is_integer:
         return b.cast(x, to)
-    whole = b("round", x, mode="even")
+    x = x if whole else b("round", x, mode="even")
     if to.bits > 16:
-        return b.cast(whole, to, overflow="saturate")
-    low, high = (0, 2**to.bits - 1) if to.kind == "uint" else (-(2 ** (to.bits - 1)), 2 ** (to.bits - 1) - 1)
+        return b.cast(x, to, overflow="saturate")
+    low, high = range_of(to)
     if within[0] < low:
-        whole = b("max", whole, b.like(float(low), whole))
+        x = b("max", x, b.like(float(low), x))
     if within[1] > high:
-        whole = b("min", whole, b.like(float(high), whole))
-    return b.cast(whole, to)
+        x = b("min", x, b.like(float(high), x))
+    return b.cast(x, to)
+
+
+def range_of(dt: DType) -> Range:
+    """The least and the greatest number of an integer dtype."""
+    if dt.kind == "int":
+        return -(2 ** (dt.bits - 1)), 2 ** (dt.bits - 1) - 1
+    return 0, 2**dt.bits - 1
 
 
 def converted(b: Builder, x: Value, to: DType) -> Value:
-    """A copy: bit for bit between equal dtypes, through f32 otherwise."""
-    return x if x.type.dtype is to else from_f32(b, to_f32(b, x), to)
+    """A copy: bit for bit between equal dtypes, through f32 otherwise (which narrow integers pass unchanged)."""
+    source = x.type.dtype
+    if source is to:
+        return x
+    if not source.is_integer:
+        return from_f32(b, to_f32(b, x), to)
+    own = range_of(source)
+    if to.is_integer and source.bits <= 16 and range_of(to)[0] <= own[0] and own[1] <= range_of(to)[1]:
+        return b.cast(x, to)
+    return from_f32(b, to_f32(b, x), to, own, whole=True)

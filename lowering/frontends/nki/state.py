@@ -89,7 +89,9 @@ class State:
 
     def f32(self, operand: Operand, shape: tuple[int, ...] | None = None) -> Value:
         """An operand in f32, of ``shape``: numbers and one element per partition are spread over it."""
-        x = to_f32(self.builder, self.typed(operand, F32))
+        x = self.typed(operand, F32)
+        truth = self.truths.get(x)
+        x = to_f32(self.builder, x) if truth is None else self.one_or_zero(truth)
         return x if shape is None else self.spread(x, shape)
 
     def typed(self, operand: Operand, dt: DType) -> Value:

@@ -173,6 +173,11 @@ def test_a_copy_is_exact_where_no_dtype_changes() -> None:
     same(value(copied("int32", "act"), x), x)
     same(value(copied("int32", "act"), x, target="gen2"), rounded(f32(x), "int32"))
     same(value(copied("int16"), x), rounded(f32(x), "int16"))
+    small = given(4, 5, dtype="int8")
+    for dtype in ("int32", "int16", "uint8", "uint16", "float32", "bfloat16"):
+        same(value(copied(dtype), small), rounded(f32(small), dtype))
+    assert [op.name for op in lowered(copied("int32"), small).body.ops].count("cast") == 1
+    assert "round" not in [op.name for op in lowered(copied("uint8"), small).body.ops]
     quiet = np.array([0x7FC12345], np.uint32).view(np.float32).reshape(1, 1)
     same(value(copied("float32", space=PSUM), quiet), quiet)
 
