@@ -10,6 +10,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from lowering.capture.nki.tracer import here
 from lowering.errors import UsageError
 
 #: name -> (numpy dtype that holds it, bytes of an element)
@@ -75,7 +76,8 @@ def dtype_name(value: Any) -> str:
     name = name.rsplit(".", 1)[-1]
     name = _ALIASES.get(name, name)
     if name not in HELD:
-        raise UsageError(f"{value!r} is no dtype of nki.language")
+        span = here()
+        raise UsageError((f"{span}: " if span.line else "") + f"{value!r} is no dtype of nki.language")
     return name
 
 
