@@ -41,6 +41,14 @@ class Reach:
 
 
 @dataclass(frozen=True, slots=True)
+class Shifted:
+    """An index that a tile holds, plus an index tile or a number: ``t[i_p, start[0, 0] + i_f]``."""
+
+    tile: Tile
+    by: Index | int
+
+
+@dataclass(frozen=True, slots=True)
 class Access:
     """``reaches``: one for each dimension; that of an indirect dimension starts at 0 and does not move.
 
@@ -58,7 +66,7 @@ class Access:
 def resolved(key: Any, extents: tuple[int, ...], keep: int | None = None) -> Access:
     """``keep``: a dimension that an int does not drop (the partitions of a tile on chip)."""
     keys = key if isinstance(key, tuple) else (key,)
-    if any(isinstance(one, Index | Tile) for one in keys):
+    if any(isinstance(one, Index | Tile | Shifted) for one in keys):
         return _advanced(keys, extents)
     return _basic(keys, extents, keep)
 
@@ -72,9 +80,9 @@ def _advanced(keys: tuple[Any, ...], extents: tuple[int, ...]) -> Access:
             f"{here()}: {len(keys)} indices of a tensor of {len(extents)} dimensions: index tiles need one each"
         )
     for one in keys:
-        if not isinstance(one, int | np.integer | Index | Tile):
+        if not isinstance(one, int | np.integer | Index | Tile | Shifted):
             raise UsageError(f"{here()}: {type(one).__name__} is no index")
-    shapes = [one.shape for one in keys if isinstance(one, Index | Tile)]
+    shapes = [shape for one in keys for shape in _shapes(one)]
     try:
         shape = np.broadcast_shapes(*shapes)
     except ValueError:
@@ -82,20 +90,28 @@ def _advanced(keys: tuple[Any, ...], extents: tuple[int, ...]) -> Access:
         raise UsageError(f"{here()}: index tiles of shapes {told} do not broadcast") from None
     reaches, indirect = [], None
     for dim, (one, extent) in enumerate(zip(keys, extents, strict=True)):
-        if isinstance(one, Tile):
+        if isinstance(one, Tile | Shifted):
             if indirect is not None:
                 raise unmodelled("an access with two tiles as indices")
-            indirect, base, steps = (dim, one), 0, ()
-        elif isinstance(one, Index):
+            indirect = dim, one if isinstance(one, Tile) else one.tile
+            one = 0 if isinstance(one, Tile) else one.by
+        if isinstance(one, Index):
             base, steps = one.affine()
         else:
-            base, steps = _place(int(one), dim, extent), ()
+            base, steps = int(one) if indirect and indirect[0] == dim else _place(int(one), dim, extent), ()
         reaches.append(Reach(dim, extent, base, (0,) * (len(shape) - len(steps)) + tuple(steps)))
     origins = [frozenset[int]()] * len(shape)
     for one, reach in zip(keys, reaches, strict=True):
         if isinstance(one, Index):
             origins = [o | one.origins if step else o for o, step in zip(origins, reach.steps)]
     return Access(tuple(shape), tuple(reaches), (None,) * len(shape), indirect, tuple(origins))
+
+
+def _shapes(one: Any) -> list[tuple[int, ...]]:
+    """The shapes that an index takes part in the broadcast with."""
+    if isinstance(one, Shifted):
+        return [one.tile.shape, *_shapes(one.by)]
+    return [one.shape] if isinstance(one, Index | Tile) else []
 
 
 def _basic(keys: tuple[Any, ...], extents: tuple[int, ...], keep: int | None) -> Access:

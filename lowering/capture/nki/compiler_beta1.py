@@ -8,7 +8,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -61,16 +60,14 @@ class _Memory:
         self, *, base_addr: int = 0, base_partition: int = 0, num_par_tiles: Any = (), num_free_tiles: Any = (),
         base_bank: int = 0, num_bank_tiles: Any = (),
     ) -> Allocation:  # fmt: skip
-        """Blocks go round the tiles that there are along each block dimension."""
+        """Blocks go round the tiles of each kind, all of them at once; a count that is not given is one tile."""
         counts = [_tuple(num) for num in (num_par_tiles, num_free_tiles, num_bank_tiles)]
 
         def placed(at: tuple[int, ...], partitions: int, nbytes: int) -> Any:
-            period = [prod(count[d] if d < len(count) else 1 for count in counts) for d in range(len(at))]
             if any(len(count) not in (0, len(at)) for count in counts):
-                raise UsageError(
-                    f"{here()}: mod_alloc counts tiles for another number of block dimensions than {len(at)}"
-                )
-            return tuple(i % n for i, n in zip(at, period, strict=True))
+                told = f"{len(at)} block dimensions"
+                raise UsageError(f"{here()}: mod_alloc counts tiles along another number of dimensions than {told}")
+            return tuple(tuple(i % n for i, n in zip(at, count or (1,) * len(at), strict=True)) for count in counts)
 
         return Allocation(self.space, placed)
 

@@ -110,6 +110,21 @@ def tensor_copy(src: Any, *, mask: Any = None, dtype: Any = None, engine: Any = 
     return produced(dst, [tile], mask, lambda d, a, m: instructions.copy(d, a, chosen, m))
 
 
+def tensor_copy_dynamic_src(
+    src: Any, *, mask: Any = None, dtype: Any = None, engine: Any = engine.unknown, **_: Any
+) -> Tensor:
+    """A copy from a place that a tile of one element moves."""
+    return tensor_copy(src, mask=mask, dtype=dtype, engine=engine)
+
+
+def tensor_copy_dynamic_dst(
+    *, dst: Any, src: Any, mask: Any = None, dtype: Any = None, engine: Any = engine.unknown, **_: Any
+) -> None:
+    place, tile = tile_of("dst of tensor_copy_dynamic_dst", dst), tile_of("src of tensor_copy_dynamic_dst", src)
+    for box, concrete in under(mask, [place, tile], place.shape):
+        instructions.copy(place.cut(box), tile.cut(box), engine_name(engine) or "dve", concrete)
+
+
 def tensor_copy_predicated(
     *, src: Any, dst: Any, predicate: Any, reverse_pred: bool = False, mask: Any = None, **_: Any
 ) -> None:
@@ -310,7 +325,14 @@ def nc_stream_shuffle(src: Any, dst: Any, shuffle_mask: Any, *, mask: Any = None
 def local_gather(
     src_buffer: Any, index: Any, num_elem_per_idx: int = 1, num_valid_indices: int | None = None, *, mask: Any = None
 ) -> Tensor:
-    raise unmodelled("nisa.local_gather of Beta-1")
+    """A result of (partitions, indices / 16, 16, num_elem_per_idx), of (partitions, indices, ...) for other numbers."""
+    source, places = tile_of("src_buffer of local_gather", src_buffer), tile_of("index of local_gather", index)
+    _unmasked("local_gather", mask)
+    count = int(num_valid_indices) if num_valid_indices else places.free * 16
+    by_16 = (count // 16, 16) if count % 16 == 0 else (count,)
+    dst = result((source.partitions, *by_16, int(num_elem_per_idx)), source.dtype_name)
+    instructions.local_gather(dst, source, places, int(num_elem_per_idx), num_valid_indices)
+    return dst
 
 
 def sequence_bounds(*, segment_ids: Any, dtype: Any = None) -> Tensor:
@@ -351,7 +373,7 @@ def dma_transpose(src: Any, *, axes: Any = None, mask: Any = None, dtype: Any = 
 
 def __getattr__(name: str) -> Any:
     """Names without a model say so where they are used."""
-    if name in ("builtin_custom_op", "tensor_copy_dynamic_src", "tensor_copy_dynamic_dst", "tensor_scalar_cumulative",
+    if name in ("builtin_custom_op", "tensor_scalar_cumulative",
                 "_tiled_offloaded_memcpy", "_tiled_offloaded_fma", "dma_engine"):  # fmt: skip
 
         def refused(*_: Any, **__: Any) -> Any:

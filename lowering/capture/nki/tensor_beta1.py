@@ -14,9 +14,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from lowering.capture.nki.access_beta1 import Access, Reach, resolved, strides_of
+from lowering.capture.nki.access_beta1 import Access, Reach, Shifted, resolved, strides_of
 from lowering.capture.nki.dtypes import dtype_name, size_of
-from lowering.capture.nki.indices_beta1 import Mask, ParDim
+from lowering.capture.nki.indices_beta1 import Index, Mask, ParDim
 from lowering.capture.nki.masks_beta1 import Box, regions
 from lowering.capture.nki.tile import Tile, dense
 from lowering.capture.nki.trace import Indirect, Instr, NkiStorage, View
@@ -152,21 +152,24 @@ class Tensor(Tile):
         """Elements whose place along one dimension another tile holds."""
         assert access.indirect is not None
         dim, index = access.indirect
-        moving = [d for d, extent in enumerate(index.shape) if extent > 1]
-        beyond = tuple(reach for reach in access.reaches if reach.outside(access.shape))
-        if beyond:
+        if any(reach.outside(access.shape) for reach in access.reaches if reach.dim != dim):
             raise unmodelled("an indirect access that goes out of bounds along another dimension")
-        along = len(access.shape) - index.ndim + (moving[0] if moving else 0)
+        moving, step, at = (
+            [d for d, extent in enumerate(index.shape) if extent > 1],
+            self.strides[dim],
+            self.offset + offset,
+        )
+        if not moving:
+            base = TensorRef(self.storage.id, self._dtype, access.shape, strides, at)
+            one = TensorRef(index.storage.id, index.dtype_name, (1, 1), (1, 1), index.ref.offset)
+            indirect = Indirect(base, one, 0, "scalar", step)
+            return type(self)(self.storage, access.shape, strides, at, self._dtype, indirect)
+        along = len(access.shape) - index.ndim + moving[0]
         if len(moving) > 1 or any(reach.steps[along] for reach in access.reaches):
             raise unmodelled("an indirect access that is not one index for each partition")
-        step = self.strides[dim]
         moved = tuple(step if d == along else stride for d, stride in enumerate(strides))
-        base = TensorRef(self.storage.id, self._dtype, access.shape, moved, self.offset + offset)
-        chosen = index.ref
-        if not moving and access.shape[along] > 1:
-            raise unmodelled("an indirect access with one index for several elements")
-        indirect = Indirect(base, chosen, along)
-        return type(self)(self.storage, access.shape, moved, self.offset + offset, self._dtype, indirect)
+        base = TensorRef(self.storage.id, self._dtype, access.shape, moved, at)
+        return type(self)(self.storage, access.shape, moved, at, self._dtype, Indirect(base, index.ref, along))
 
     def _masked(self, mask: Mask) -> Tensor:
         """``t[i_p, i_f][mask]``: only what the mask lets through, which has to be a box."""
@@ -194,14 +197,17 @@ class Tensor(Tile):
     def _cut_indirect(self, starts: tuple[int, ...], shape: tuple[int, ...]) -> Tensor:
         assert self._indirect is not None
         base, index, dim = self._indirect.base, self._indirect.index, self._indirect.dim
-        offset = base.offset + sum(s * stride for d, (s, stride) in enumerate(zip(starts, base.strides)) if d != dim)
+        scalar = self._indirect.kind == "scalar"
+        skipped = None if scalar else dim
+        moves = [s * stride for d, (s, stride) in enumerate(zip(starts, base.strides)) if d != skipped]
+        offset = base.offset + sum(moves)
         moving = next((d for d, extent in enumerate(index.shape) if extent > 1), 0)
-        if self.shape[dim] > 1:
+        if self.shape[dim] > 1 and not scalar:
             extents = tuple(shape[dim] if d == moving else n for d, n in enumerate(index.shape))
             moved = index.offset + starts[dim] * index.strides[moving]
             index = TensorRef(index.storage, index.dtype, extents, index.strides, moved)
         narrow = TensorRef(base.storage, base.dtype, shape, base.strides, offset)
-        indirect = Indirect(narrow, index, dim, self._indirect.kind)
+        indirect = Indirect(narrow, index, dim, self._indirect.kind, self._indirect.step)
         return type(self)(self.storage, shape, base.strides, offset, self._dtype, indirect)
 
     def reshape(self, shape: Sequence[int]) -> Tensor:
@@ -311,6 +317,8 @@ _COMPARED = {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_e
 
 def _operator(name: str, swapped: bool = False) -> Any:
     def compute(self: Tensor, other: Any) -> Any:
+        if isinstance(other, Index) and name == "add":
+            return Shifted(self, other)
         if not isinstance(other, Tile | int | float | np.generic):
             return NotImplemented
         return getattr(ops(), name)(*((other, self) if swapped else (self, other)))

@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from equivalence.evaluator import Machine
+from lowering.capture.nki.dtypes import dtype_name
 from lowering.capture.nki.tensor_new import NkiTensor
 from lowering.capture.nki.trace import HBM, NEW, PSUM, SBUF, Instr, NkiTrace
-from lowering.capture.nki.tracer import Tracer
+from lowering.capture.nki.tracer import Tracer, addresses
 from lowering.errors import Unsupported, UsageError
+from lowering.nki_program import lower_nki
 
 
 @contextmanager
@@ -57,6 +60,18 @@ def unmodelled(*words: str) -> Iterator[None]:
 
 def placed(view: Any) -> np.ndarray:
     """The numbers that a view sees where its storage holds 0, 1, 2, ..."""
-    from lowering.capture.nki.tracer import addresses
-
     return addresses(view.ref)
+
+
+def values(body: Any, *arrays: np.ndarray, version: str = "0.6") -> np.ndarray:
+    """What ``body`` gives, called with tiles in SBUF that hold the arrays: the tile that it returns, run on numbers."""
+    with kernel(version=version) as trace:
+        tiles = []
+        for number, array in enumerate(arrays):
+            data = NkiTensor.new(SBUF, array.shape, dtype_name(array.dtype), origin="input", data=array)
+            trace.inputs.append((f"x{number}", data.ref))
+            tiles.append(data)
+        trace.outputs.append(("out0", body(*tiles).ref))
+    outcome = Machine(lower_nki(trace), ()).run({f"x{i}": array for i, array in enumerate(arrays)})
+    found = outcome.outputs["out0"]
+    return np.broadcast_to(np.asarray(found.data), (1, *found.shape))[0]

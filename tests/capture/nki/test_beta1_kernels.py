@@ -317,3 +317,45 @@ def test_selections_under_masks_leave_the_rest(tmp_path: Path) -> None:
     want = np.where(np.tri(8, 6, dtype=bool), x, np.float32(-1))
     want[:4] = np.where(x[:4] != 0, want[:4], np.float32(5))
     assert np.array_equal(result(tmp_path, SELECTED, x=x), want)
+
+
+DYNAMIC = """
+@nki.jit
+def kernel(x, places):
+    out = nl.ndarray((4, 3, 2), dtype=x.dtype, buffer=nl.shared_hbm)
+    i_p, i_f = nl.mgrid[0:4, 0:2]
+    tile, made, at = nl.load(x), nl.ndarray((4, 3, 2), dtype=x.dtype), nl.load(places)
+    for i in nl.affine_range(3):
+        made[i_p, i, i_f] = nisa.tensor_copy_dynamic_src(tile[i_p, at[0, i] + i_f])
+    nl.store(out, made)
+    return out
+"""
+
+
+def test_a_copy_from_where_a_tile_says(tmp_path: Path) -> None:
+    x, places = whole_numbers(4, 9), np.array([[3, 0, 7]], np.int32)
+    trace = captured(tmp_path, DYNAMIC, x=x, places=places)
+    kinds = [(src.kind, src.step) for i in trace.instrs for src in i.src if type(src).__name__ == "Indirect"]
+    assert kinds == [("scalar", 1)] * 3
+    want = np.stack([x[:, at : at + 2] for at in places[0]], axis=1)
+    assert np.array_equal(evaluated(trace, x=x, places=places)[0], want)
+
+
+SCATTER = """
+@nki.jit
+def kernel(x, rows):
+    out = nl.ndarray((9, 5), dtype=x.dtype, buffer=nl.shared_hbm)
+    nl.store(out, 0.0)
+    at = nisa.iota(2 * nl.arange(4)[:, None], dtype=np.int32)
+    nl.store(out[at, nl.arange(5)[None, :]], nl.load(x))
+    nl.atomic_rmw(out[nl.load(rows), nl.arange(5)[None, :]], value=nl.load(x), op=np.add)
+    return out
+"""
+
+
+def test_rows_scattered_and_added(tmp_path: Path) -> None:
+    x, rows = whole_numbers(4, 5), np.array([[3], [0], [8], [2]], np.int32)
+    want = np.zeros((9, 5), np.float32)
+    want[::2][:4] = x
+    want[rows[:, 0]] += x
+    assert np.array_equal(result(tmp_path, SCATTER, x=x, rows=rows), want)

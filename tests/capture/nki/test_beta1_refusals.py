@@ -60,7 +60,7 @@ def test_usage(tmp_path: Path, line: str, message: str) -> None:
     ("line", "message"),
     [
         ("nl.floor(tile)", "nl.floor"),
-        ("nisa.tensor_copy_dynamic_src(tile)", "nisa.tensor_copy_dynamic_src"),
+        ("nisa.builtin_custom_op()", "nisa.builtin_custom_op"),
         ("nl.load(x[nl.load(rows)[i_p, 0], nl.load(rows)[i_p, 0]])", "two tiles as indices"),
         ("nl.softmax(tile, axis=1, mask=i_p < 4)", "nl.softmax under a mask"),
         ("nl.gemm_grid()", "nl.gemm_grid"),
