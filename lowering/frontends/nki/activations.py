@@ -16,7 +16,8 @@ from lowering.ir.program import Value
 
 _INTRINSICS = {"exp": "exp", "log": "log", "sqrt": "sqrt", "rsqrt": "rsqrt", "tanh": "tanh", "erf": "erf",
                "sin": "sin", "arctan": "atan", "cos": "cos", "tan": "tan"}  # fmt: skip
-_EXACT = frozenset(["copy", "square", "abs", "relu", "sign", "prelu"])
+_ROUNDINGS = ("floor", "ceil", "trunc")  # nki.language's; which instruction they are is not documented
+_EXACT = frozenset(["copy", "square", "abs", "relu", "sign", "prelu", *_ROUNDINGS])
 
 
 def apply(state: State, fn: str, x: Value, slope: Value | None = None) -> Value:
@@ -26,6 +27,8 @@ def apply(state: State, fn: str, x: Value, slope: Value | None = None) -> Value:
         state.assume("act_model")
     if fn in _INTRINSICS:
         return state.composites().fn(_INTRINSICS[fn], x)
+    if fn in _ROUNDINGS:
+        return b("round", x, mode=fn)
     match fn:
         case "copy":
             return x
