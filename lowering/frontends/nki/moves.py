@@ -112,7 +112,7 @@ def local_gather(state: State, instr: Instr) -> None:
     places = b.cast(b.broadcast(chosen, shape, (0, 2)), I32)
     if run > 1:
         state.assume("gather_unit")
-        places = b("add", b("mul", places, b.constant(run, I32, shape)), b.index(shape, 3, I32))
+        places = b("add", places, b.index(shape, 3, I32))
     flat = b.reshape(places, (lanes, count * run))
     value = b("gather", data, b.index(flat.type.shape, 0), b.cast(flat, I64))
     _put_first(state, instr, value)

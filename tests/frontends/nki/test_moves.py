@@ -172,6 +172,7 @@ def test_local_gather(run_length: int, valid: int | None) -> None:
     for group in (0, 16):
         flat = index[group : group + 16].flatten(order="F")[:count]
         wanted[group : group + 16] = x[group : group + 16].reshape(16, -1, run_length)[:, flat]
+    index *= np.uint16(run_length)  # counts elements
     same(value(body, x, index), wanted.reshape(32, -1))
 
 
