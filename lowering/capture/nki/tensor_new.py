@@ -8,6 +8,7 @@ from math import prod
 from typing import Any, NoReturn, Self
 
 from lowering.capture.nki import patterns
+from lowering.capture.nki.assign_new import assign
 from lowering.capture.nki.dtypes import dtype_name, size_of
 from lowering.capture.nki.indexing_new import filled, place_of, slice_of
 from lowering.capture.nki.registers import dynamic_index
@@ -92,8 +93,8 @@ class NkiTensor(Tile):
         self._indirect = Indirect(self.ref, index, 0, "scalar", step)
         return self
 
-    def __setitem__(self, key: Any, value: Any) -> NoReturn:
-        raise unmodelled("an assignment to a part of a tensor (t[...] = x)", "write nisa.tensor_copy or nisa.dma_copy")
+    def __setitem__(self, key: Any, value: Any) -> None:
+        assign(self[key], value)
 
     def __iter__(self) -> NoReturn:
         raise UsageError(f"{here()}: a tensor is not iterated over: index it in a loop over range({self.shape[0]})")
