@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from lowering.capture.nki import instructions, language_beta1, matmul_beta1, reductions_beta1
+from lowering.capture.nki import instructions, language_beta1, matmul_beta1
 from lowering.capture.nki.dtypes import dtype_name
 from lowering.capture.nki.indices_beta1 import Index, Mask
+from lowering.capture.nki.isa_fold_beta1 import *  # noqa: F403  (more of the names of nki.isa)
 from lowering.capture.nki.isa_new import (
     dge_mode,
     engine,
@@ -28,7 +29,7 @@ from lowering.capture.nki.isa_new import (
 from lowering.capture.nki.language_beta1 import fp32
 from lowering.capture.nki.ops import activation as activation_of
 from lowering.capture.nki.ops import alu
-from lowering.capture.nki.produce_beta1 import produced, result, tile_of, under
+from lowering.capture.nki.produce_beta1 import like, produced, result, tile_of, under, unmasked
 from lowering.capture.nki.promotion_beta1 import promoted
 from lowering.capture.nki.tensor_beta1 import Made, Tensor
 from lowering.capture.nki.tracer import current, here, unmodelled
@@ -39,12 +40,6 @@ OTHERS = [dge_mode, gpsimd_engine, scalar_engine, tensor_engine, unknown_engine,
 
 def get_nc_version() -> nc_version:
     return nc_version[current().trace.target]
-
-
-def _like(what: str, data: Any, dtype: Any) -> tuple[Tensor, Tensor]:
-    """The operand as a tile, and a result of its shape and of ``dtype``, or of its own."""
-    tile = tile_of(what, data)
-    return tile, result(tile.shape, tile.dtype_name if dtype is None else dtype_name(dtype))
 
 
 def _optional(op: Any) -> str | None:
@@ -82,7 +77,7 @@ def tensor_scalar(
     data: Any, op0: Any, operand0: Any, reverse0: bool = False, op1: Any = None, operand1: Any = None,
     reverse1: bool = False, *, dtype: Any = None, mask: Any = None, engine: Any = engine.unknown, **_: Any,
 ) -> Tensor:  # fmt: skip
-    tile, dst = _like("data of tensor_scalar", data, dtype)
+    tile, dst = like("data of tensor_scalar", data, dtype)
     first, second, chosen = alu(op0), _optional(op1), engine_name(engine)
 
     def emit(d: Tensor, x: Tensor, a: Any, b: Any, m: Any) -> None:
@@ -95,7 +90,7 @@ def scalar_tensor_tensor(
     *, data: Any, op0: Any, operand0: Any, op1: Any, operand1: Any, reverse0: bool = False, reverse1: bool = False,
     dtype: Any = None, mask: Any = None, **_: Any,
 ) -> Tensor:  # fmt: skip
-    tile, dst = _like("data of scalar_tensor_tensor", data, dtype)
+    tile, dst = like("data of scalar_tensor_tensor", data, dtype)
     first, second = alu(op0), alu(op1)
 
     def emit(d: Tensor, x: Tensor, a: Any, b: Tensor, m: Any) -> None:
@@ -105,7 +100,7 @@ def scalar_tensor_tensor(
 
 
 def tensor_copy(src: Any, *, mask: Any = None, dtype: Any = None, engine: Any = engine.unknown, **_: Any) -> Tensor:
-    tile, dst = _like("src of tensor_copy", src, dtype)
+    tile, dst = like("src of tensor_copy", src, dtype)
     chosen = engine_name(engine) or "dve"
     return produced(dst, [tile], mask, lambda d, a, m: instructions.copy(d, a, chosen, m))
 
@@ -139,7 +134,7 @@ def memset(shape: Any, value: Any, dtype: Any, *, mask: Any = None, engine: Any 
 
 
 def reciprocal(data: Any, *, dtype: Any = None, mask: Any = None, **_: Any) -> Tensor:
-    tile, dst = _like("data of reciprocal", data, dtype)
+    tile, dst = like("data of reciprocal", data, dtype)
     return produced(dst, [tile], mask, instructions.reciprocal)
 
 
@@ -159,7 +154,7 @@ def affine_select(
     pred: Any, on_true_tile: Any, on_false_value: Any, *, mask: Any = None, dtype: Any = None, **_: Any
 ) -> Tensor:
     """The tile where the comparisons of ``pred`` hold, the value elsewhere."""
-    tile, dst = _like("on_true_tile of affine_select", on_true_tile, dtype)
+    tile, dst = like("on_true_tile of affine_select", on_true_tile, dtype)
     if not isinstance(pred, Mask | bool | np.bool_):
         raise UsageError(f"{here()}: pred of affine_select compares index tiles; it is a {type(pred).__name__}")
     chosen = pred.over(tile.shape) if isinstance(pred, Mask) else np.full(tile.shape, bool(pred))
@@ -176,7 +171,7 @@ def range_select(
     reduce_res: Any = None, reduce_op: Any = np.amax, range_start: Any = 0, on_false_value: Any = fp32.min,
     mask: Any = None, dtype: Any = None, **_: Any,
 ) -> Tensor:  # fmt: skip
-    tile, dst = _like("on_true_tile of range_select", on_true_tile, dtype)
+    tile, dst = like("on_true_tile of range_select", on_true_tile, dtype)
     first, second, folded = alu(comp_op0), alu(comp_op1), alu(reduce_op)
 
     def emit(d: Tensor, t: Tensor, a: Any, b: Any, r: Any, m: Any) -> None:
@@ -208,7 +203,7 @@ def activation(
     op: Any, data: Any, *, bias: Any = None, scale: Any = 1.0, reduce_op: Any = None, reduce_res: Any = None,
     reduce_cmd: Any = reduce_cmd.idle, mask: Any = None, dtype: Any = None, **_: Any,
 ) -> Tensor:  # fmt: skip
-    tile, dst = _like("data of activation", data, dtype)
+    tile, dst = like("data of activation", data, dtype)
     function, folded = activation_of(op), _optional(reduce_op)
 
     def emit(d: Tensor, x: Tensor, b: Any, s: Any, r: Any, m: Any) -> None:
@@ -223,128 +218,6 @@ def activation_reduce(
 ) -> Tensor:  # fmt: skip
     return activation(op, data, bias=bias, scale=scale, reduce_op=reduce_op, reduce_res=reduce_res,
                       reduce_cmd=reduce_cmd.reset_reduce, mask=mask, dtype=dtype)  # fmt: skip
-
-
-# -- folds ------------------------------------------------------------------------------------------------------------
-
-
-def tensor_reduce(
-    op: Any, data: Any, axis: Any, *, mask: Any = None, dtype: Any = None, negate: bool = False,
-    keepdims: bool = False, **_: Any,
-) -> Tensor:  # fmt: skip
-    return reductions_beta1.fold(alu(op), data, axis, dtype, mask, keepdims, negate)
-
-
-def tensor_scalar_reduce(
-    *, data: Any, op0: Any, operand0: Any, reduce_op: Any, reduce_res: Any, reverse0: bool = False, dtype: Any = None,
-    mask: Any = None, **_: Any,
-) -> Tensor:  # fmt: skip
-    tile, dst = _like("data of tensor_scalar_reduce", data, dtype)
-    first, folded = alu(op0), alu(reduce_op)
-
-    def emit(d: Tensor, x: Tensor, a: Any, r: Any, m: Any) -> None:
-        instructions.tensor_scalar_reduce(d, x, first, a, folded, r, reverse0, mask=m)
-
-    return produced(dst, [tile, operand0, reduce_res], mask, emit)
-
-
-def tensor_partition_reduce(op: Any, data: Any, *, mask: Any = None, dtype: Any = None, **_: Any) -> Tensor:
-    tile = tile_of("data of tensor_partition_reduce", data)
-    if mask is not None:
-        raise unmodelled("nisa.tensor_partition_reduce under a mask")
-    dst = result((1, *tile.shape[1:]), tile.dtype_name if dtype is None else dtype_name(dtype))
-    name = alu(op)
-    return produced(dst, [tile], None, lambda d, x, m: instructions.tensor_partition_reduce(d, name, x, m))
-
-
-def tensor_tensor_scan(
-    data0: Any, data1: Any, initial: Any, op0: Any, op1: Any, reverse0: bool = False, reverse1: bool = False, *,
-    dtype: Any = None, mask: Any = None, **_: Any,
-) -> Tensor:  # fmt: skip
-    x, y = tile_of("data0 of tensor_tensor_scan", data0), tile_of("data1 of tensor_tensor_scan", data1)
-    dst = result(x.shape, promoted(x, y) if dtype is None else dtype_name(dtype))
-    first, second = alu(op0), alu(op1)
-
-    def emit(d: Tensor, a: Tensor, b: Tensor, start: Any, m: Any) -> None:
-        instructions.tensor_tensor_scan(d, a, b, start, first, second, reverse0, reverse1, m)
-
-    return produced(dst, [x, y, initial], mask, emit)
-
-
-def bn_stats(data: Any, *, mask: Any = None, dtype: Any = None, **_: Any) -> Tensor:
-    return _statistics("bn_stats", data, 6, mask, dtype)
-
-
-def bn_aggr(data: Any, *, mask: Any = None, dtype: Any = None, **_: Any) -> Tensor:
-    return _statistics("bn_aggr", data, 2, mask, dtype)
-
-
-def _statistics(name: str, data: Any, count: int, mask: Any, dtype: Any) -> Tensor:
-    """A mask leaves fewer partitions, or fewer elements of each."""
-    tile = tile_of(f"data of {name}", data)
-    dst = result((tile.partitions, count), tile.dtype_name if dtype is None else dtype_name(dtype))
-    for box, concrete in under(mask, [tile], tile.shape):
-        if concrete is not None:
-            raise unmodelled(f"nisa.{name} under a mask that is no box")
-        getattr(instructions, name)(dst.cut((box[0], (0, count))), tile.cut(box))
-    return dst
-
-
-# -- searches and gathers ---------------------------------------------------------------------------------------------
-
-
-def max8(*, src: Any, mask: Any = None, dtype: Any = None, **_: Any) -> Tensor:
-    tile = tile_of("src of max8", src)
-    _unmasked("max8", mask)
-    dst = result((tile.partitions, 8), tile.dtype_name if dtype is None else dtype_name(dtype))
-    return produced(dst, [tile], None, instructions.max8)
-
-
-def nc_find_index8(*, data: Any, vals: Any, mask: Any = None, dtype: Any = None, **_: Any) -> Tensor:
-    _unmasked("nc_find_index8", mask)
-    tile, wanted = tile_of("data of nc_find_index8", data), tile_of("vals of nc_find_index8", vals)
-    dst = result((tile.partitions, 8), "uint32" if dtype is None else dtype_name(dtype))
-    return produced(dst, [tile, wanted], None, instructions.find_index8)
-
-
-def nc_match_replace8(
-    *, data: Any, vals: Any, imm: float, dst_idx: Any = None, mask: Any = None, dtype: Any = None, **_: Any
-) -> Tensor:
-    _unmasked("nc_match_replace8", mask)
-    tile, dst = _like("data of nc_match_replace8", data, dtype)
-    wanted = tile_of("vals of nc_match_replace8", vals)
-    return produced(dst, [tile, wanted], None, lambda d, a, v, m: instructions.match_replace8(d, a, v, imm, dst_idx, m))
-
-
-def nc_stream_shuffle(src: Any, dst: Any, shuffle_mask: Any, *, mask: Any = None, **_: Any) -> None:
-    _unmasked("nc_stream_shuffle", mask)
-    place, tile = tile_of("dst of nc_stream_shuffle", dst), tile_of("src of nc_stream_shuffle", src)
-    produced(place, [tile], None, lambda d, s, m: instructions.shuffle(d, s, shuffle_mask, m)).made = None
-
-
-def local_gather(
-    src_buffer: Any, index: Any, num_elem_per_idx: int = 1, num_valid_indices: int | None = None, *, mask: Any = None
-) -> Tensor:
-    """A result of (partitions, indices / 16, 16, num_elem_per_idx), of (partitions, indices, ...) for other numbers."""
-    source, places = tile_of("src_buffer of local_gather", src_buffer), tile_of("index of local_gather", index)
-    _unmasked("local_gather", mask)
-    count = int(num_valid_indices) if num_valid_indices else places.free * 16
-    by_16 = (count // 16, 16) if count % 16 == 0 else (count,)
-    dst = result((source.partitions, *by_16, int(num_elem_per_idx)), source.dtype_name)
-    instructions.local_gather(dst, source, places, int(num_elem_per_idx), num_valid_indices)
-    return dst
-
-
-def sequence_bounds(*, segment_ids: Any, dtype: Any = None) -> Tensor:
-    tile = tile_of("segment_ids of sequence_bounds", segment_ids)
-    dst = result((tile.partitions, 2, tile.free), tile.dtype_name if dtype is None else dtype_name(dtype))
-    instructions.sequence_bounds(dst, tile)
-    return dst
-
-
-def _unmasked(name: str, mask: Any) -> None:
-    if mask is not None:
-        raise unmodelled(f"nisa.{name} under a mask")
 
 
 # -- DMA --------------------------------------------------------------------------------------------------------------
@@ -362,7 +235,7 @@ def dma_copy(
 
 def dma_transpose(src: Any, *, axes: Any = None, mask: Any = None, dtype: Any = None, **_: Any) -> Tensor:
     tile = tile_of("src of dma_transpose", src)
-    _unmasked("dma_transpose", mask)
+    unmasked("dma_transpose", mask)
     order = tuple(axes) if axes is not None else {2: (1, 0), 3: (2, 1, 0), 4: (3, 1, 2, 0)}.get(tile.ndim, ())
     if sorted(order) != list(range(tile.ndim)):
         raise UsageError(f"{here()}: dma_transpose: axes {axes} of a tensor of shape {tile.shape}")

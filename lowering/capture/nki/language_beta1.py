@@ -44,6 +44,7 @@ from lowering.capture.nki.tracer import current, unmodelled
 sbuf, psum = MemoryRegion(SBUF), MemoryRegion(PSUM)
 hbm, shared_hbm = MemoryRegion(HBM), MemoryRegion(SHARED_HBM)
 private_hbm = hbm
+PSUM_ZEROS = "beta1_psum_zeros: the first product that is added to zeros of nl.zeros in PSUM overwrites them"
 FUNCTIONS = [
     affine_range, all_reduce, loop_reduce, nc, num_programs, program_id, program_ndim, sequential_range, spmd_dim,
     static_range, load_transpose2d, matmul, transpose, all, max, mean, min, prod, rms_norm, softmax, sum, var, arange,
@@ -88,7 +89,7 @@ def full(shape: Any, fill_value: Any, dtype: Any, buffer: Any = None, name: str 
     instructions.memset(everything, fill_value)
     noted(everything, float(fill_value) != 0.0)
     if made.storage.space == PSUM and float(fill_value) == 0.0:
-        current().trace.assumed["beta1_psum_zeros"] = None
+        current().trace.assumed[PSUM_ZEROS] = None
     return made
 
 

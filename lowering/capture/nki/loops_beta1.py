@@ -18,6 +18,10 @@ from lowering.capture.nki.tracer import Tracer, current, here, unmodelled
 from lowering.capture.user_frames import is_user_file
 from lowering.errors import UsageError
 
+LOOP_REDUCE = (
+    "beta1_loop_reduce: nl.loop_reduce starts with the value of the first turn, whatever its destination holds"
+)
+
 
 def affine_range(*bounds: Any, **_: Any) -> Iterator[LoopVar]:
     return _turns("affine_range", bounds)
@@ -101,7 +105,7 @@ def loop_reduce(x: Any, op: Any, loop_indices: Any, dtype: Any = None, mask: Any
     indices = loop_indices if isinstance(loop_indices, list | tuple) else [loop_indices]
     if not all(isinstance(index, LoopVar) for index in indices):
         raise UsageError(f"{here()}: nl.loop_reduce: loop_indices are variables of nl.affine_range or sequential_range")
-    tracer.trace.assumed["beta1_loop_reduce"] = None
+    tracer.trace.assumed[LOOP_REDUCE] = None
     loops = frozenset(index.loop for index in indices)
     key, turns, combined = (_callers(), *_around(tracer, loops)), tuple(tracer.loops), alu(op)
     storage, before = tracer.held.get(key, (None, ()))

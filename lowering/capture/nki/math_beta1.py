@@ -24,6 +24,8 @@ from lowering.errors import UsageError
 _COMPARISONS = frozenset(["equal", "not_equal", "greater", "greater_equal", "less", "less_equal", "logical_and",
                           "logical_or", "logical_xor", "logical_not"])  # fmt: skip
 
+_ROUNDINGS = ("ceil", "floor", "trunc")
+
 
 def combine(dst: Tensor, op: str, x: Any, y: Any, mask: np.ndarray | None = None) -> None:
     """dst = op(x, y) by the instruction that the operands call for; ``op`` is KLR's name."""
@@ -79,8 +81,9 @@ def unary(name: str, x: Any, dtype: Any = None, mask: Any = None) -> Tensor:
     dst = result(data.shape, default if dtype is None else dtype_name(dtype))
     if name == "reciprocal":
         return produced(dst, [data], mask, instructions.reciprocal)
-    if name in ACTIVATIONS:
-        return produced(dst, [data], mask, lambda d, a, m: instructions.activation(d, ACTIVATIONS[name], a, mask=m))
+    function = name if name in _ROUNDINGS else ACTIVATIONS.get(name)
+    if function is not None:
+        return produced(dst, [data], mask, lambda d, a, m: instructions.activation(d, function, a, mask=m))
     if name == "negative":
         return produced(dst, [data], mask, lambda d, a, m: instructions.tensor_scalar(d, a, "mult", -1.0, mask=m))
     return produced(dst, [data], mask, lambda d, a, m: instructions.tensor_scalar(d, a, ALU[name], 0, mask=m))
@@ -97,14 +100,6 @@ def _binary(name: str) -> Callable[..., Tensor]:
 def _unary(name: str) -> Callable[..., Tensor]:
     def function(x: Any, dtype: Any = None, mask: Any = None, **_: Any) -> Tensor:
         return unary(name, x, dtype, mask)
-
-    function.__name__ = function.__qualname__ = name
-    return function
-
-
-def _rounding(name: str) -> Callable[..., Tensor]:
-    def function(x: Any, dtype: Any = None, mask: Any = None, **_: Any) -> Tensor:
-        raise unmodelled(f"nl.{name}")
 
     function.__name__ = function.__qualname__ = name
     return function
@@ -130,7 +125,7 @@ softplus, mish, erf, erf_dx, sign, reciprocal = (
     _unary(n) for n in ("softplus", "mish", "erf", "erf_dx", "sign", "reciprocal")
 )
 abs, negative, invert, logical_not = (_unary(n) for n in ("abs", "negative", "invert", "logical_not"))
-ceil, floor, trunc = (_rounding(n) for n in ("ceil", "floor", "trunc"))
+ceil, floor, trunc = (_unary(n) for n in _ROUNDINGS)
 
 
 def copy(src: Any, mask: Any = None, dtype: Any = None, **_: Any) -> Tensor:

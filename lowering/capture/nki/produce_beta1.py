@@ -15,7 +15,7 @@ from lowering.capture.nki.masks_beta1 import Box, regions, whole
 from lowering.capture.nki.tensor_beta1 import Made, Tensor
 from lowering.capture.nki.tile import Tile
 from lowering.capture.nki.trace import PSUM, SBUF
-from lowering.capture.nki.tracer import current, here
+from lowering.capture.nki.tracer import current, here, unmodelled
 from lowering.errors import UsageError
 
 #: records the instruction: destination, operands, mask
@@ -73,3 +73,15 @@ def lifted(value: Tensor, rank: int) -> Tensor:
     """With leading dimensions of extent 1, as numpy broadcasts."""
     missing = rank - value.ndim
     return value if missing <= 0 else value.remade((1,) * missing + value.shape, (0,) * missing + value.strides)
+
+
+def like(what: str, data: Any, dtype: Any) -> tuple[Tensor, Tensor]:
+    """The operand as a tile, and a result of its shape and of ``dtype``, or of its own."""
+    tile = tile_of(what, data)
+    return tile, result(tile.shape, tile.dtype_name if dtype is None else dtype_name(dtype))
+
+
+def unmasked(name: str, mask: Any) -> None:
+    """Refuses an instruction whose mask has no model."""
+    if mask is not None:
+        raise unmodelled(f"nisa.{name} under a mask")

@@ -15,6 +15,7 @@ from lowering.capture.nki.tensor_beta1 import Made, Tensor
 from lowering.capture.nki.tracer import current, here, unmodelled
 from lowering.errors import UsageError
 
+F32 = "float32"
 _IDENTITY = {"add": 0.0, "mult": 1.0, "max": float("-inf"), "min": float("inf"), "logical_and": 1.0, "logical_or": 0.0}
 
 
@@ -83,44 +84,49 @@ def all(x: Any, axis: Any, dtype: Any = "uint8", mask: Any = None, keepdims: boo
 
 
 def mean(x: Any, axis: Any, dtype: Any = None, mask: Any = None, keepdims: bool = False, **_: Any) -> Tensor:
-    """The sum in f32 divided by how many there are."""
+    """The sum in f32, times 1 / n."""
     data = boxed("nl.mean", x, mask)
-    _assumed("beta1_mean")
-    total = fold("add", data, axis, "float32", None, keepdims)
-    return math_beta1.divide(total, float(_count(data, axis)), dtype=data.dtype_name if dtype is None else dtype)
+    _assume("nl_mean: the sum in f32 times 1/n")
+    total = fold("add", data, axis, F32, None, keepdims)
+    return math_beta1.multiply(total, 1.0 / _count(data, axis), dtype=data.dtype_name if dtype is None else dtype)
 
 
 def var(x: Any, axis: Any, dtype: Any = None, mask: Any = None, **_: Any) -> Tensor:
-    """The mean of the squares of what is over the mean, in f32."""
+    """The mean of (x - mean)^2, in f32."""
     data = boxed("nl.var", x, mask)
-    _assumed("beta1_mean")
-    centre = mean(data, axis, "float32", keepdims=True)
-    off = math_beta1.subtract(data, centre, dtype="float32")
-    squares = math_beta1.square(off, dtype="float32")
+    _assume("nl_var: the mean of (x - mean)^2, each in f32")
+    off = math_beta1.subtract(data, mean(data, axis, F32, keepdims=True), dtype=F32)
+    squares = math_beta1.multiply(off, off, dtype=F32)
     return mean(squares, axis, data.dtype_name if dtype is None else dtype)
 
 
 def softmax(x: Any, axis: Any, dtype: Any = None, compute_dtype: Any = None, mask: Any = None, **_: Any) -> Tensor:
-    """exp(x - max) times the reciprocal of its sum, in f32."""
+    """exp(x - max) times the reciprocal of the sum, in f32."""
     data = boxed("nl.softmax", x, mask)
-    _assumed("beta1_softmax")
-    top = fold("max", data, axis, "float32", keepdims=True)
-    powers = math_beta1.exp(math_beta1.subtract(data, top, dtype="float32"))
-    scale = math_beta1.reciprocal(fold("add", powers, axis, "float32", keepdims=True))
-    return math_beta1.multiply(powers, scale, dtype=data.dtype_name if dtype is None else dtype)
+    _assume("nl_softmax: exp(x - max) * (1 / sum), each in f32")
+    least = fold("max", data, axis, F32, None, True, negate=True)
+    powers = result(data.shape, F32)
+    if least.free == 1:
+        instructions.activation(powers, "exp", data, bias=least)
+    else:
+        moved = math_beta1.add(data, least, dtype=F32)
+        instructions.activation(powers, "exp", moved)
+    share = math_beta1.reciprocal(fold("add", powers, axis, F32, None, True))
+    return math_beta1.multiply(powers, share, dtype=data.dtype_name if dtype is None else dtype)
 
 
 def rms_norm(
     x: Any, w: Any, axis: Any, n: Any, epsilon: float = 1e-6, dtype: Any = None, compute_dtype: Any = None,
     mask: Any = None, **_: Any,
 ) -> Tensor:  # fmt: skip
-    """x * rsqrt(sum of squares / n + epsilon) * w, in f32."""
+    """x * rsqrt(sum of squares / n + epsilon) * w, in compute_dtype (f32 where it is not given)."""
     data = boxed("nl.rms_norm", x, mask)
-    _assumed("beta1_rms_norm")
-    total = fold("add", math_beta1.square(data, dtype="float32"), axis, "float32", keepdims=True)
-    mean_square = math_beta1.divide(total, float(n))
-    scale = math_beta1.rsqrt(math_beta1.add(mean_square, float(epsilon)))
-    normal = math_beta1.multiply(data, scale, dtype="float32")
+    _assume("nl_rms_norm: x * rsqrt(sum(x*x) * (1/n) + epsilon) * w, each in f32")
+    inner = F32 if compute_dtype is None else dtype_name(compute_dtype)
+    total = fold("add", math_beta1.square(data, dtype=inner), axis, F32, None, True)
+    scale = result(total.shape, F32)
+    instructions.tensor_scalar(scale, total, "mult", 1.0 / float(n), op1="add", operand1=float(epsilon))
+    normal = math_beta1.multiply(data, math_beta1.rsqrt(scale), dtype=inner)
     kind = data.dtype_name if dtype is None else dtype
     return math_beta1.copy(normal, dtype=kind) if w is None else math_beta1.multiply(normal, w, dtype=kind)
 
@@ -141,5 +147,5 @@ def _count(data: Tensor, axis: Any) -> int:
     return count
 
 
-def _assumed(name: str) -> None:
+def _assume(name: str) -> None:
     current().trace.assumed[name] = None

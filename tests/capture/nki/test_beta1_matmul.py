@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from lowering.capture.nki.language_beta1 import PSUM_ZEROS
 from tests.capture.nki.beta1 import captured, evaluated, result, whole_numbers
 
 TILED = """
@@ -43,7 +44,7 @@ def test_tiles_accumulate_in_psum(tmp_path: Path, accumulate: str) -> None:
     products = [instr for instr in trace.instrs if instr.op == "nc_mat_mul"]
     assert [instr.attrs["accumulate"] for instr in products] == [False, True] * 4
     assert not any(instr.op == "tensor_tensor" for instr in trace.instrs)
-    assert "beta1_psum_zeros" in trace.assumed
+    assert PSUM_ZEROS in trace.assumed
     assert np.array_equal(evaluated(trace, lhsT=a, rhs=b)[0], a.T @ b)
 
 

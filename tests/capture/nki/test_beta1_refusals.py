@@ -59,7 +59,6 @@ def test_usage(tmp_path: Path, line: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("nl.floor(tile)", "nl.floor"),
         ("nisa.builtin_custom_op()", "nisa.builtin_custom_op"),
         ("nl.load(x[nl.load(rows)[i_p, 0], nl.load(rows)[i_p, 0]])", "two tiles as indices"),
         ("nl.softmax(tile, axis=1, mask=i_p < 4)", "nl.softmax under a mask"),
