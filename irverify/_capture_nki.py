@@ -98,11 +98,15 @@ def _kir(trace: NkiTrace) -> str:
 
 def _sources(trace: NkiTrace, form: str) -> dict[str, str]:
     """The trace as text, or what there is to say of its legality and cost; nothing where another form is asked for."""
-    if form != "trace":
-        return {}
-    from lowering.capture.nki.text import print_trace
+    if form == "trace":
+        from lowering.capture.nki.text import print_trace
 
-    return {"trace": print_trace(trace, with_inputs=False)}
+        return {"trace": print_trace(trace, with_inputs=False)}
+    if form == "check":
+        from lowering.legality.report import examined
+
+        return {"check": examined(trace)}
+    return {}
 
 
 def _real(value: Any) -> Any:

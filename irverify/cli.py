@@ -1,4 +1,4 @@
-"""The command line: ``irverify compare | tolerance | order | lower | doctor | explain``.
+"""The command line: ``irverify compare | tolerance | order | lower | check | doctor | explain``.
 
 Takes argv; gives exit codes 0 to 4 (exits.py).  Only click is imported here: everything heavy waits for its command,
 so that --help stays under 0.3 s.
@@ -41,6 +41,15 @@ _TOLERANCE_EXITS = """
 Exit codes:
   0  the tolerance was derived, or the proposed one is adequate
   1  the proposed one is too tight or too loose
+  2  something to fix in the command or in a file (a kernel that raises, too)
+  3  a construct that is not supported yet, or out of time
+  4  an internal error: please report it
+"""
+_CHECK_EXITS = """
+\b
+Exit codes:
+  0  no error was found
+  1  the kernel breaks a rule of its hardware
   2  something to fix in the command or in a file (a kernel that raises, too)
   3  a construct that is not supported yet, or out of time
   4  an internal error: please report it
@@ -200,6 +209,29 @@ def lower(a: str, entry: str | None, to: str, debug: bool, **given: Any) -> None
     from irverify.commands import run_lower
 
     _guarded(lambda: run_lower(_options(a, a, debug, given), entry, to), debug)
+
+
+@main.command("check", epilog=_CHECK_EXITS)
+@click.argument("a", metavar="KERNEL.py[:ENTRY]")
+@click.option("--entry", metavar="NAME", help="The kernel to check (default: found by its name).")
+@click.option("--cost", "with_cost", is_flag=True,
+              help="Also what each engine has to do: FLOPs and how much of the array they use, elements, bytes and the "
+                   "runs they go in, arithmetic intensity, high-water marks of SBUF and PSUM.")  # fmt: skip
+@click.option(
+    "--json", "json_file", metavar="FILE|-", help="Write the findings as JSON; - prints it instead of the text."
+)
+@_capture_options
+def check_(a: str, entry: str | None, with_cost: bool, json_file: str | None, debug: bool, **given: Any) -> None:
+    """Check one NKI kernel against its hardware: sizes, memory, engines, dtypes, access patterns and hazards.
+
+    The kernel is traced at the given shapes without the Neuron SDK; what it computes is no matter here.
+
+    \b
+    irverify check matmul_nki.py --input 'bf16[256,128]' --input 'bf16[256,512]' --target trn2 --cost
+    """
+    from irverify.commands import run_check
+
+    _guarded(lambda: run_check(_options(a, a, debug, given), entry, with_cost, json_file), debug, json_file)
 
 
 @main.command()

@@ -75,6 +75,21 @@ def run_lower(options: CompareOptions, entry: str | None, to: str) -> int:
     return 0
 
 
+def run_check(options: CompareOptions, entry: str | None, with_cost: bool, json_file: str | None) -> int:
+    """Text on standard output, or the JSON document there or in a file."""
+    from irverify.check import check, checked_to_json
+    from irverify.report.check import print_checked
+    from irverify.report.text import console_for
+
+    _check_target(json_file, "--json")
+    checked = check(options, entry)
+    if json_file is not None:
+        write_text(checked_to_json(checked, with_cost), json_file)
+    if json_file != "-":
+        print_checked(checked, console_for(sys.stdout), with_cost)
+    return checked.exit_code
+
+
 def run_tolerance(options: CompareOptions, check: str | None, draws: int, mutants: int, json_file: str | None) -> int:
     """Text on standard output, or the JSON document there or in a file."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy

@@ -76,7 +76,11 @@ def _is_ours(filename: str) -> bool:
 def _is_our_bug(error: BaseException) -> bool:
     """An error of a kind that user code rarely provokes, raised by a line of ours under the user's call."""
     frames = traceback.extract_tb(error.__traceback__)
-    return bool(frames) and _is_ours(frames[-1].filename) and isinstance(error, _OUR_BUGS)
+    if not frames or not _is_ours(frames[-1].filename) or not isinstance(error, _OUR_BUGS):
+        return False
+    above = next((i for i in reversed(range(len(frames))) if not _is_ours(frames[i].filename)), -1)
+    looked_up = isinstance(error, AttributeError) and frames[above + 1].name == "__getattr__"
+    return not looked_up  # a name that the user asks one of our stand-ins for, and that it does not have
 
 
 def error_of(data: dict[str, Any], file: str) -> IrverifyError:

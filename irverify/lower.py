@@ -64,6 +64,8 @@ def captured(options: CompareOptions, entry: str | None, form: str) -> Iterator[
     with tempfile.TemporaryDirectory(prefix="irverify-", ignore_cleanup_errors=True) as directory:
         exchange = Exchange(Path(directory), mapped=False)
         side, job = prepare_one(options.a, entry, options, exchange.directory, form)
+        if form == "check" and side.framework != "nki":
+            raise UsageError(f"{side.path}:{side.entry} is no NKI kernel; irverify check looks at those alone")
         child = sandbox.start("a", job.to_json(), exchange.directory, options.timeout, options.memory)
         supervise([child], exchange, [side.path.name], options)
         yield side, exchange

@@ -105,12 +105,12 @@ def test_framework_that_is_not_installed(run: Run, write: Write) -> None:
 
 
 def test_framework_that_is_not_supported(run: Run, tmp_path: Path, write: Write) -> None:
-    nki = tmp_path / "kernel.py"
-    nki.write_text("import neuronxcc.nki as nki\n\n\ndef double(x):\n    return nki.jit(x)\n")
-    result = run("compare", nki, write("b.py", GOOD), "--json", "-")
+    foreign = tmp_path / "kernel.py"
+    foreign.write_text("import tilelang\n\n\ndef double(x):\n    return tilelang.jit(x)\n")
+    result = run("compare", foreign, write("b.py", GOOD), "--json", "-")
     document = json.loads(result.stdout)
     assert (result.exit_code, document["verdict"]) == (3, "unsupported")
-    assert document["site"] == {"file": str(nki), "line": 1, "column": 1, "name": ""}
+    assert document["site"] == {"file": str(foreign), "line": 1, "column": 1, "name": ""}
 
 
 def test_cuda_source(run: Run, tmp_path: Path, write: Write) -> None:

@@ -1,0 +1,34 @@
+"""A trace's findings and cost as one JSON document, and back: how they pass from the process that ran the kernel."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from lowering.capture.nki.trace import NkiTrace
+from lowering.errors import Span
+from lowering.legality import check
+from lowering.legality.cost import cost
+from lowering.legality.finding import Finding
+
+
+def examined(trace: NkiTrace) -> str:
+    """Everything that ``irverify check`` shows of a trace."""
+    findings = [
+        {"code": one.code, "severity": one.severity, "message": one.message, "count": one.count, "file": one.span.file,
+         "line": one.span.line, "column": one.span.column, "function": one.span.name}
+        for one in check(trace)
+    ]  # fmt: skip
+    counted = {"instructions": len(trace.instrs), "notes": trace.notes}
+    return json.dumps({"findings": findings, "cost": cost(trace).data(), **counted})
+
+
+def read(text: str) -> tuple[list[Finding], dict[str, Any]]:
+    """The findings, and the rest of the document."""
+    document = json.loads(text)
+    findings = [
+        Finding(one["code"], one["message"], Span(one["file"], one["line"], one["column"], one["function"]),
+                one["severity"], one["count"])
+        for one in document.pop("findings")
+    ]  # fmt: skip
+    return findings, document
