@@ -95,6 +95,8 @@ def with_operand(state: State, op: str, x: Value, operand: Operand, reverse: boo
     """op(x, operand), or op(operand, x)."""
     if op in alu.UNARY:
         return alu.unary(state, op, x)
+    if op == "mult" and isinstance(operand, int | float) and operand == -1:
+        return alu.unary(state, "negative", x)
     y = state.f32(operand, x.type.shape)
     value = alu.apply(state, op, *((y, x) if reverse else (x, y)))
     if op in ("max", "min") and isinstance(operand, int | float):

@@ -18,7 +18,7 @@ from lowering.ir.types import F32, I32, I64
 GROUP = 16  # partitions that share the indices of a local gather
 
 
-@handler("nc_dma_copy")
+@handler("nc_dma_copy", "send_recv")
 def dma_copy(state: State, instr: Instr) -> None:
     """The same elements, in row-major order of both views; compute_op 'add' adds them to what dst holds, in f32."""
     b, (dst,), to = state.builder, instr.dst, state.dtype(instr.dst[0])
