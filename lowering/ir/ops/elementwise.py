@@ -142,7 +142,7 @@ register(
     "math",
     _math,
     "fn(a[, b]). accuracy 'exact': correctly rounded; 'declared': whatever implementation impl "
-    "('cuda', 'libdevice', 'xla', 'torch') gives, within its declared error.",
+    "('cuda', 'libdevice', 'xla', 'torch', 'nki:act') gives, within its declared error.",
     primitive=True,
     attrs={"fn": REQUIRED, "accuracy": "declared", "impl": ""},
 )
