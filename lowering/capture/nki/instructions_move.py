@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from lowering.capture.nki.cores import barrier, exchange
 from lowering.capture.nki.operands import Mask, holds, same_elements, tile
 from lowering.capture.nki.tile import Tile
 from lowering.capture.nki.trace import PSUM
@@ -94,13 +95,14 @@ def shuffle(dst: Tile, src: Tile, shuffle_mask: Sequence[int], mask: Mask = None
 
 
 def send_recv(src: Tile, dst: Tile, send_to_rank: int, recv_from_rank: int, pipe_id: int) -> None:
-    """``send_recv`` dst=[dst] src=[src] send_to_rank recv_from_rank pipe_id: dst = what the other core sends."""
+    """``send_recv`` dst=[dst] src=[what the other core sends] send_to_rank recv_from_rank pipe_id, for each core."""
     same_elements("sendrecv", tile("dst of sendrecv", dst), tile("src of sendrecv", src))
     attrs = {"send_to_rank": int(send_to_rank), "recv_from_rank": int(recv_from_rank), "pipe_id": int(pipe_id)}
-    current().emit("send_recv", [dst.view_of], [src.view_of], "dma", None, **attrs)
+    exchange(dst.view_of, src.view_of, int(send_to_rank), int(recv_from_rank), attrs)
 
 
 def core_barrier(data: Tile, cores: Any, engine: str = "pool") -> None:
-    """``core_barrier`` src=[data] cores: the cores wait for each other."""
+    """``core_barrier`` src=[data] cores: the cores wait for each other; the trace has it for each core, before."""
     named = tuple(int(core) for core in (cores if isinstance(cores, list | tuple) else (cores,)))
     current().emit("core_barrier", [], [tile("data of core_barrier", data).view_of], engine, None, cores=named)
+    barrier()

@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from lowering.capture.nki.cores import Cores
 from lowering.capture.nki.dtypes import dtype_name
 from lowering.capture.nki.tensor_beta1 import Tensor
 from lowering.capture.nki.tensor_new import NkiTensor
 from lowering.capture.nki.tile import Tile
 from lowering.capture.nki.trace import BETA1, HBM, NEW
-from lowering.capture.nki.tracer import active, current, here
+from lowering.capture.nki.tracer import active, current, here, unmodelled
 from lowering.errors import UsageError
 
 
@@ -52,6 +53,8 @@ class Kernel:
         try:
             tracer.grid = self.grid
             tracer.shared.clear()
+            if self.generation == NEW:
+                return self._on_cores(args, kwargs)
             for place in np.ndindex(*self.grid):
                 tracer.shared_seen = 0
                 tracer.place = tuple(int(i) for i in place)
@@ -59,6 +62,26 @@ class Kernel:
         finally:
             tracer.grid, tracer.place = outer
         return result
+
+    def _on_cores(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The new API's grid is the cores that one kernel runs on (lnc)."""
+        tracer, places = current(), list(np.ndindex(*self.grid))
+
+        def run(core: int) -> Any:
+            tracer.place = tuple(int(i) for i in places[core])
+            return self.function(*args, **kwargs)
+
+        first, *others = Cores(tracer, len(places)).run(run)
+        if any(_refs(other) != _refs(first) for other in others):
+            raise unmodelled("a kernel whose cores return different tensors", "return one in nl.shared_hbm")
+        return first
+
+
+def _refs(result: Any) -> Any:
+    """What a kernel returns, to be compared."""
+    if isinstance(result, list | tuple):
+        return [_refs(item) for item in result]
+    return result.view_of if isinstance(result, Tile) else result
 
 
 def tensor_class(generation: str) -> type[Tile]:

@@ -14,6 +14,7 @@ from types import CodeType
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from lowering.capture.nki.trace import SHARED_HBM, Indirect, Instr, Loop, NkiStorage, NkiTrace, Operand, View
 from lowering.capture.trace import TensorRef
@@ -60,6 +61,7 @@ class Tracer:
         self.trace = trace
         self.loops: list[Loop] = []
         self.core = 0
+        self.cores: Any = None  # Cores of the running launch, where there are several
         self.grid: tuple[int, ...] = ()
         self.place: tuple[int, ...] = ()
         self.shared: list[NkiStorage] = []  # shared HBM that a grid's instances make, in order
@@ -122,13 +124,18 @@ class Tracer:
 
     def accumulates(self, dst: TensorRef, asked: bool | None, mask: np.ndarray | None = None) -> bool | np.ndarray:
         """The accumulate flag of a matmul: as asked, else False at the first write of a location and True later."""
-        seen = self._written.setdefault(dst.storage, np.zeros(prod(self.trace.storages[dst.storage].shape), bool))
-        places = addresses(dst)
-        before = seen[places]
-        seen[places if mask is None else places[mask]] = True
+        seen = self._window(dst)
+        before = seen.copy()
+        seen[... if mask is None else mask] = True
         if asked is not None:
             return bool(asked)
         return bool(before.flat[0]) if before.all() or not before.any() else before
+
+    def _window(self, dst: TensorRef) -> np.ndarray:
+        """Which elements of a view a matmul has written: writable, in the view's shape."""
+        if dst.storage not in self._written:
+            self._written[dst.storage] = np.zeros(prod(self.trace.storages[dst.storage].shape), bool)
+        return as_strided(self._written[dst.storage][dst.offset :], dst.shape, dst.strides)
 
     def fresh_psum(self, storage: int) -> None:
         """The storage starts a new accumulation: nothing of it counts as written."""
@@ -136,8 +143,7 @@ class Tracer:
 
     def mark(self, dst: TensorRef, written: bool) -> None:
         """Beta-1: what an instruction other than a matmul left in PSUM is added to; zeros are not."""
-        entry = self.trace.storages[dst.storage]
-        self._written.setdefault(dst.storage, np.zeros(prod(entry.shape), bool))[addresses(dst)] = written
+        self._window(dst)[...] = written
 
     # -- loops ---------------------------------------------------------------------------------------------------
 

@@ -131,8 +131,6 @@ CASES: list[Case] = [
     (lambda: nisa.rand_set_state(t("uint32")), "rand_set_state pool 0 v", {}),
     (lambda: nisa.set_rng_seed(sb(1, 1, dtype="uint32")), "set_rng_seed pool 0 v", {}),
     (lambda: nisa.core_barrier(hbm(P, F), (0, 1)), "core_barrier pool 0 v", {"cores": (0, 1)}),
-    (lambda: nisa.sendrecv(t(), t(), 1, 1, 0), "send_recv dma 1 v",
-     {"send_to_rank": 1, "recv_from_rank": 1, "pipe_id": 0}),
     (lambda: nisa.register_load(nisa.register_alloc(), sb(1, 1, dtype="int32")), "tensor_load sp 1 v", {}),
     (lambda: nisa.register_store(sb(1, 1, dtype="int32"), nisa.register_alloc(7)), "tensor_store sp 1 7", {}),
 ]  # fmt: skip
