@@ -87,12 +87,28 @@ class Index:
     __array_priority__ = 100  # numpy integers on the left leave the operation to us
 
     def __init__(self, values: np.ndarray, origins: frozenset[int], grid: tuple[int, ...] | None = None) -> None:
-        self.values, self.origins = values, origins
-        self.grid = values.shape if grid is None else grid
+        self._values: np.ndarray | None = values
+        self.shape: tuple[int, ...] = values.shape
+        self.origins, self.grid = origins, values.shape if grid is None else grid
+        self._affine: tuple[int, tuple[int, ...]] | None = None
+        self._looked = False
+
+    @classmethod
+    def stepping(
+        cls, shape: tuple[int, ...], base: int, steps: tuple[int, ...], origins: frozenset[int], grid: tuple[int, ...]
+    ) -> Index:
+        """base + the sum of steps[d] * coordinate d, whose values are made when they are asked for."""
+        made = cls.__new__(cls)
+        made._values, made.shape, made.origins, made.grid = None, shape, origins, grid
+        made._affine, made._looked = (base, steps), True
+        return made
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        return self.values.shape
+    def values(self) -> np.ndarray:
+        if self._values is None:
+            assert self._affine is not None
+            self._values = _spanned(self.shape, *self._affine)
+        return self._values
 
     def __getitem__(self, key: Any) -> Index:
         keys = key if isinstance(key, tuple) else (key,)
@@ -103,36 +119,70 @@ class Index:
 
     def affine(self) -> tuple[int, tuple[int, ...]]:
         """Its value at the origin and the step along each dimension; a usage error where it is not affine."""
-        origin = (0,) * self.values.ndim
-        base = int(self.values[origin])
-        steps, total = [], np.array(base)
-        for dim, extent in enumerate(self.values.shape):
-            at = tuple(int(d == dim) for d in range(self.values.ndim))
-            steps.append(int(self.values[at]) - base if extent > 1 else 0)
-            total = total[..., None] + steps[-1] * np.arange(extent)
-        if not np.array_equal(total, self.values):
+        known = self.known()
+        if known is None:
             raise UsageError(f"{here()}: this index is not affine in its index tiles (their sums and multiples are)")
-        return base, tuple(steps)
+        return known
 
-    def _with(self, other: Any, function: Callable[[Any, Any], Any], swapped: bool = False) -> Any:
+    def known(self) -> tuple[int, tuple[int, ...]] | None:
+        """As ``affine``; None where it is not."""
+        if not self._looked:
+            self._looked = True
+            values = self.values
+            base = int(values[(0,) * values.ndim])
+            nexts = [tuple(int(d == dim) for d in range(values.ndim)) for dim in range(values.ndim)]
+            steps = tuple(int(values[at]) - base if n > 1 else 0 for at, n in zip(nexts, values.shape, strict=True))
+            if np.array_equal(_spanned(values.shape, base, steps), values):
+                self._affine = base, steps
+        return self._affine
+
+    def _with(self, other: Any, name: str, swapped: bool = False) -> Any:
         if not isinstance(other, int | np.integer | Index):
             return NotImplemented
-        theirs = other.values if isinstance(other, Index) else int(other)
+        theirs = other if isinstance(other, Index) else int(other)
         try:
-            values = function(theirs, self.values) if swapped else function(self.values, theirs)
-            grid = np.broadcast_shapes(self.grid, other.grid if isinstance(other, Index) else ())
-            return Index(values, self.origins | _origins(other), grid)
+            grid = np.broadcast_shapes(self.grid, theirs.grid if isinstance(theirs, Index) else ())
+            shape = np.broadcast_shapes(self.shape, theirs.shape if isinstance(theirs, Index) else ())
         except ValueError:
-            shapes = f"{self.shape} and {np.shape(theirs)}"
-            raise UsageError(f"{here()}: index tiles of shapes {shapes} do not go together") from None
+            told = f"{self.shape} and {theirs.shape if isinstance(theirs, Index) else ()}"
+            raise UsageError(f"{here()}: index tiles of shapes {told} do not go together") from None
+        origins = self.origins | _origins(theirs)
+        combined = _combined(name, *((theirs, self) if swapped else (self, theirs)), len(shape))
+        if combined is not None:
+            return Index.stepping(shape, *combined, origins, grid)
+        sides = _number(theirs), self.values
+        return Index(getattr(operator, name)(*(sides if swapped else sides[::-1])), origins, grid)
 
     def __neg__(self) -> Index:
-        return Index(-self.values, self.origins, self.grid)
+        return self._with(-1, "mul")
 
     def __repr__(self) -> str:
         return f"Index{list(self.shape)}"
 
     __hash__ = None  # type: ignore[assignment]
+
+
+def _spanned(shape: tuple[int, ...], base: int, steps: tuple[int, ...]) -> np.ndarray:
+    """The integers of an affine index."""
+    total = np.array(base)
+    for extent, step in zip(shape, steps, strict=True):
+        total = total[..., None] + step * np.arange(extent)
+    return total
+
+
+def _combined(name: str, x: Index | int, y: Index | int, rank: int) -> tuple[int, tuple[int, ...]] | None:
+    """Base and steps of a sum, a difference or a multiple of affine indices; None for everything else."""
+    left, right = (side.known() if isinstance(side, Index) else (side, ()) for side in (x, y))
+    if left is None or right is None:
+        return None
+    a, b = ((0,) * (rank - len(steps)) + tuple(steps) for _, steps in (left, right))
+    if name in ("add", "sub"):
+        sign = 1 if name == "add" else -1
+        return left[0] + sign * right[0], tuple(i + sign * j for i, j in zip(a, b, strict=True))
+    if name == "mul" and not (isinstance(x, Index) and isinstance(y, Index)):
+        (base, _), steps, times = (left, a, right[0]) if isinstance(x, Index) else (right, b, left[0])
+        return base * times, tuple(step * times for step in steps)
+    return None
 
 
 class LoopVar(int):
@@ -177,8 +227,7 @@ def _comparison(name: str) -> Callable[[Any, Any], Any]:
 
 
 def _index_arithmetic(name: str, swapped: bool) -> Callable[[Any, Any], Any]:
-    function = getattr(operator, name)
-    return lambda self, other: self._with(other, function, swapped)
+    return lambda self, other: self._with(other, name, swapped)
 
 
 def _loop_arithmetic(name: str) -> Callable[[Any, Any], Any]:
