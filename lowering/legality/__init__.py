@@ -24,10 +24,15 @@ FAMILIES: tuple[Callable[[NkiTrace], Iterator[Finding]], ...] = (
 )  # fmt: skip
 
 
+#: Rules without which nobody knows what a kernel computes; the others say that it does not run, or not there.
+MEANING = frozenset(["nki-carried", "nki-affine-accumulate", "nki-accumulate-undefined", "nki-overlap", "nki-register",
+                     "nki-bounds"])  # fmt: skip
+
+
 def check(trace: NkiTrace) -> list[Finding]:
     """What is wrong with a kernel, errors first, then by line; one finding for each rule and line."""
     found = merged([finding for family in FAMILIES for finding in family(trace)])
     return sorted(found, key=lambda one: (one.severity, one.span.file, one.span.line, one.code))
 
 
-__all__ = ["FAMILIES", "RULES", "Finding", "check"]
+__all__ = ["FAMILIES", "MEANING", "RULES", "Finding", "check"]

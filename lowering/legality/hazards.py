@@ -5,7 +5,7 @@ Takes a trace; gives findings.  One pass over the instructions with a History of
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from lowering.legality.hardware import HARDWARE
 from lowering.legality.history import GIVEN, UNDEFINED, History
 from lowering.legality.overlaps import identical
 from lowering.legality.places import named, within
-from lowering.legality.undefined import matters, result
+from lowering.legality.undefined import Undefined, result, where_it_matters
 
 _MATMULS = ("nc_mat_mul", "mat_mul_mx")
 
@@ -28,8 +28,10 @@ def hazards(trace: NkiTrace) -> Iterator[Finding]:
     owners: dict[int, set[int]] = {}  # by shared memory: the tiles that have written to it
     for number, instr in enumerate(trace.instrs):
         reads = [view if isinstance(view, TensorRef) and within(trace, view) else None for view in instr.src]
-        undefined = [None if view is None else history.undefined(view) for view in reads]
-        yield from _undefined(trace, instr, reads, undefined)
+        undefined: Undefined = [None if view is None else history.undefined(view) for view in reads]
+        said = list(_undefined(trace, instr, reads, undefined))
+        yield from said
+        undefined = [None] * len(undefined) if said else undefined  # what comes of it is no finding of its own
         for view in _read(instr):
             if within(trace, view):
                 yield from _carried(trace, history, instr, view)
@@ -54,9 +56,7 @@ def _read(instr: Instr) -> Iterator[TensorRef]:
     yield from (view.index for view in instr.dst if isinstance(view, Indirect))
 
 
-def _write(
-    trace: NkiTrace, history: History, owners: dict[int, set[int]], number: int, undefined: list[np.ndarray | None]
-) -> None:
+def _write(trace: NkiTrace, history: History, owners: dict[int, set[int]], number: int, undefined: Undefined) -> None:
     instr = trace.instrs[number]
     for place, view in enumerate(instr.dst):
         if isinstance(view, Indirect):
@@ -72,17 +72,18 @@ def _write(
 
 
 def _undefined(
-    trace: NkiTrace, instr: Instr, reads: list[TensorRef | None], undefined: list[np.ndarray | None]
+    trace: NkiTrace, instr: Instr, reads: Sequence[TensorRef | None], undefined: Undefined
 ) -> Iterator[Finding]:
-    if all(part is None for part in undefined) or not matters(trace, instr, undefined):
+    if all(part is None for part in undefined):
         return
-    for view, part in zip(reads, undefined, strict=True):
+    for number in where_it_matters(trace, instr, undefined):
+        view, part = reads[number], undefined[number]
         if view is not None and part is not None:
             yield Finding("nki-undefined", f"{instr.op} reads {named(trace, view)}: {_missing(part)}", instr.span)
 
 
 def _missing(part: np.ndarray) -> str:
-    return "nothing of it was written" if part.all() else f"{int(part.sum())} of {part.size} elements were not written"
+    return "nothing of it has contents" if part.all() else f"{int(part.sum())} of {part.size} elements have no contents"
 
 
 def _accumulates(trace: NkiTrace, history: History, instr: Instr) -> Iterator[Finding]:

@@ -7,9 +7,11 @@ from typing import Any
 
 from lowering.capture.nki.trace import NkiTrace
 from lowering.errors import Span
-from lowering.legality import check
+from lowering.legality import MEANING, check
 from lowering.legality.cost import cost
 from lowering.legality.finding import Finding
+
+UNDEFINED = frozenset(["nki-undefined", "nki-output-undefined"])  # a comparison follows undefined values itself
 
 
 def examined(trace: NkiTrace) -> str:
@@ -32,3 +34,19 @@ def read(text: str) -> tuple[list[Finding], dict[str, Any]]:
         for one in document.pop("findings")
     ]  # fmt: skip
     return findings, document
+
+
+def faults(trace: NkiTrace) -> tuple[list[str], list[str]]:
+    """For a comparison: rows of (code, file, line, what) with tabs between, of what leaves a kernel without a meaning;
+    and a note on the rules of the hardware that it breaks."""
+    broken = [one for one in check(trace) if one.severity == "error"]
+    rows = [
+        "\t".join(str(cell).replace("\t", " ") for cell in (one.code, one.span.file, one.span.line, one.message))
+        for one in broken
+        if one.code in MEANING
+    ]
+    others = [f"{one.code} at line {one.span.line}" for one in broken if one.code not in MEANING | UNDEFINED]
+    if not others:
+        return rows, []
+    more = f" and {len(others) - 3} more" if len(others) > 3 else ""
+    return rows, [f"nki: on {trace.target} this breaks {', '.join(others[:3])}{more}: see irverify check"]

@@ -22,17 +22,24 @@ ELEMENTWISE = frozenset(
 CONTRACTIONS = frozenset(["nc_mat_mul", "mat_mul_mx", "tensor_partition_reduce"])
 
 
-def matters(trace: NkiTrace, instr: Instr, undefined: Undefined) -> bool:
-    """Whether the undefined elements of the sources reach something that has to be defined."""
+def where_it_matters(trace: NkiTrace, instr: Instr, undefined: Undefined) -> list[int]:
+    """The sources whose undefined elements reach something that has to be defined."""
+    given = [number for number, part in enumerate(undefined) if part is not None]
     if instr.op in CONTRACTIONS:
-        return any(part is not None and _summed(instr, number, part) for number, part in enumerate(undefined))
+        return [number for number in given if _summed(instr, number, _part(undefined, number))]
     made = result(instr, undefined)
     if made is not None and instr.mask is not None:
         made = made & instr.mask
     stores = any(isinstance(v, TensorRef) and trace.storages[v.storage].space in (HBM, SHARED_HBM) for v in instr.dst)
-    if stores and made is not None and made.any():
-        return True
-    return any(part is not None and _all(instr, part) for part in undefined)
+    if made is not None and (made.any() if stores else instr.op == "tensor_reduce" and made.all()):
+        return given
+    return [number for number in given if _all(instr, _part(undefined, number))]
+
+
+def _part(undefined: Undefined, number: int) -> np.ndarray:
+    part = undefined[number]
+    assert part is not None
+    return part
 
 
 def _all(instr: Instr, part: np.ndarray) -> bool:

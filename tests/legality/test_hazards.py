@@ -53,6 +53,21 @@ def test_undefined_lanes_pass_through_folds_and_transposes(codes: Codes) -> None
     assert codes(turned + "nisa.dma_copy(dst=out[0:64, 0:32], src=q)") == ["nki-undefined"]
 
 
+def test_only_the_first_of_a_chain_is_told(tmp_path: Path) -> None:
+    """Every row's sum has an undefined term; what is made of the sums is no finding of its own."""
+    body = """
+    t, s, e = sbuf((32, 64)), sbuf((32, 1)), sbuf((32, 64))
+    nisa.memset(t[:, 0:63], 1)
+    nisa.tensor_reduce(s, nl.add, t, axis=1)
+    nisa.tensor_scalar(e, filled((32, 64)), nl.multiply, s)
+    nisa.dma_copy(dst=out[0:32, :], src=e)
+    """
+    (one,) = found(tmp_path, body)
+    assert one.code == "nki-undefined" and one.message.startswith("tensor_reduce reads")
+    assert "32 of 2048 elements have no contents" in one.message
+    assert found(tmp_path, body.replace("[:, 0:63]", "")) == []
+
+
 def test_another_dtype_s_view_of_what_was_written(codes: Codes) -> None:
     half = "t = sbuf((128, 8), nl.uint32)\nnisa.memset(t.view(nl.uint16)[:, 0:8], 1)\n"
     assert codes(half + "nisa.tensor_copy(sbuf((128, 4), nl.uint32), t[:, 0:4])") == []
