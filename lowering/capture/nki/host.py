@@ -16,6 +16,7 @@ from lowering.capture.nki.signatures import VERSIONS
 from lowering.capture.nki.tile import Tile
 from lowering.capture.nki.trace import HBM, NEW, TARGETS, Indirect, NkiTrace
 from lowering.capture.nki.tracer import Tracer
+from lowering.capture.trace import TensorRef
 from lowering.errors import UNKNOWN_SPAN, UsageError
 
 
@@ -39,15 +40,23 @@ def capture_nki(
         made = {name: _argument(tracer, tensor_class(generation), name, value) for name, value in given}
         positional = [made[name] for name in names[: len(args)]]
         result = run_captured(function, positional, {key: made[key] for key in kwargs or {}})
+    _give_back(trace, result)
+    return trace
+
+
+def _give_back(trace: NkiTrace, result: Any) -> None:
+    """What the call returns, and arguments that it wrote, as outputs of the trace."""
     results = result if isinstance(result, list | tuple) else [] if result is None else [result]
     for number, tile in enumerate(results):
         if not isinstance(tile, Tile):
             raise UsageError(f"{trace.kernel} returns a {type(tile).__name__}; a kernel returns HBM tensors")
+        if tile.on_chip:
+            place = f"a tile in {tile.storage.space} (made at {tile.storage.span})"
+            raise UsageError(f"{trace.kernel} returns {place}; a kernel returns HBM tensors: copy it to one")
         trace.outputs.append((f"out{number}", tile.ref))
-    trace.outputs += _written(trace, {ref.storage for _, ref in trace.outputs})
+    trace.outputs += _written(trace, {ref for _, ref in trace.outputs})
     if not trace.outputs:
         raise UsageError(f"{trace.kernel} returns nothing and writes none of its arguments")
-    return trace
 
 
 def run_captured(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
@@ -55,6 +64,11 @@ def run_captured(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapp
 
 
 def _argument(tracer: Tracer, kind: type[Tile], name: str, value: Any) -> Any:
+    """An array as an HBM tensor, those in lists, tuples and dicts too; anything else as it is."""
+    if type(value) in (list, tuple):
+        return type(value)(_argument(tracer, kind, f"{name}.{i}", item) for i, item in enumerate(value))
+    if type(value) is dict:
+        return {key: _argument(tracer, kind, f"{name}.{key}", item) for key, item in value.items()}
     if not isinstance(value, np.ndarray):
         return value
     storage = tracer.storage(HBM, dtype_name(value.dtype), value.shape, origin="input", data=value, name=name)
@@ -64,8 +78,8 @@ def _argument(tracer: Tracer, kind: type[Tile], name: str, value: Any) -> Any:
     return tensor
 
 
-def _written(trace: NkiTrace, returned: set[int]) -> list[tuple[str, Any]]:
-    """Arguments that were written to and are not returned."""
+def _written(trace: NkiTrace, returned: set[TensorRef]) -> list[tuple[str, TensorRef]]:
+    """Arguments that were written to and are not returned whole."""
     views = (view for instr in trace.instrs for view in instr.dst)
     touched = {view.base.storage if isinstance(view, Indirect) else view.storage for view in views}
-    return [(f"written:{n}", ref) for n, ref in trace.inputs if ref.storage in touched and ref.storage not in returned]
+    return [(f"written:{n}", ref) for n, ref in trace.inputs if ref.storage in touched and ref not in returned]

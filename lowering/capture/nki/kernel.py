@@ -89,7 +89,11 @@ def tensor_class(generation: str) -> type[Tile]:
 
 
 def argument(kind: type[Tile], value: Any) -> Any:
-    """A tensor as the generation's class; an array of a host function as a constant in HBM."""
+    """A tensor as the generation's class; an array of a host function as a constant in HBM; those in lists too."""
+    if type(value) in (list, tuple):
+        return type(value)(argument(kind, item) for item in value)
+    if type(value) is dict:
+        return {key: argument(kind, item) for key, item in value.items()}
     if isinstance(value, Tile):
         return (
             value
