@@ -74,11 +74,10 @@ class NkiAdapter:
         args, kwargs = list(_real(bound.args)), dict(_real(bound.kwargs))
         asked = self.options
         trace = capture_nki(function, args, kwargs, bound.names, asked.nki_target, asked.nki_version)
-        values = dict(zip(bound.names, [*args, *kwargs.values()]))
         return Captured(
             kir=_kir(trace) if asked.form == "kir" else "",
             sources={} if asked.form == "kir" else _sources(trace, asked.form),
-            inputs={name: values[name] for name, _ in trace.inputs},
+            inputs={name: np.asarray(trace.storages[ref.storage].data) for name, ref in trace.inputs},
             outputs=[(name, ref.dtype, ref.shape) for name, ref in trace.outputs],
             kernels=[trace.kernel],
             notes=trace.notes,
@@ -90,10 +89,17 @@ class NkiAdapter:
 
 
 def _kir(trace: NkiTrace) -> str:
+    """The program, which says where the kernel's meaning rests on what its hardware does not promise."""
     from lowering.ir.printer import print_program
+    from lowering.legality.report import faults
     from lowering.nki_program import lower_nki
 
-    return print_program(lower_nki(trace))
+    program = lower_nki(trace)
+    rows, notes = faults(trace)
+    if rows:
+        program.attrs["faults"] = rows
+    program.notes += notes
+    return print_program(program)
 
 
 def _sources(trace: NkiTrace, form: str) -> dict[str, str]:
