@@ -12,9 +12,10 @@ import numpy as np
 
 from lowering.capture.nki.dtypes import dtype_name
 from lowering.capture.nki.kernel import Kernel, tensor_class
+from lowering.capture.nki.once_beta1 import look_for_leaks
 from lowering.capture.nki.signatures import VERSIONS
 from lowering.capture.nki.tile import Tile
-from lowering.capture.nki.trace import HBM, NEW, TARGETS, Indirect, NkiTrace
+from lowering.capture.nki.trace import BETA1, HBM, NEW, TARGETS, Indirect, NkiTrace
 from lowering.capture.nki.tracer import Tracer
 from lowering.capture.trace import TensorRef
 from lowering.errors import UNKNOWN_SPAN, UsageError
@@ -40,6 +41,8 @@ def capture_nki(
         made = {name: _argument(tracer, tensor_class(generation), name, value) for name, value in given}
         positional = [made[name] for name in names[: len(args)]]
         result = run_captured(function, positional, {key: made[key] for key in kwargs or {}})
+        if generation == BETA1:
+            look_for_leaks(trace, tracer.made_in, frozenset(storage.id for storage, _ in tracer.held.values()))
     _give_back(trace, result)
     return trace
 

@@ -11,6 +11,7 @@ from typing import Any
 from lowering.capture.nki import instructions, math_beta1
 from lowering.capture.nki.dtypes import dtype_name
 from lowering.capture.nki.indices_beta1 import LoopVar
+from lowering.capture.nki.once_beta1 import watched
 from lowering.capture.nki.ops import alu
 from lowering.capture.nki.produce_beta1 import produced, result, tile_of
 from lowering.capture.nki.tensor_beta1 import Tensor
@@ -44,7 +45,7 @@ def _bounds(bounds: tuple[Any, ...]) -> list[int]:
 
 def _turns(kind: str, bounds: tuple[Any, ...]) -> Iterator[LoopVar]:
     tracer = current()
-    for turn in tracer.turns(kind, *_bounds(bounds)):
+    for turn in watched(tracer.turns(kind, *_bounds(bounds)), kind):
         yield LoopVar(turn, tracer.loops[-1].id)
 
 

@@ -67,6 +67,7 @@ class Tracer:
         self.shared: list[NkiStorage] = []  # shared HBM that a grid's instances make, in order
         self.shared_seen = 0
         self.held: dict[Any, Any] = {}  # accumulators of Beta-1's loop_reduce
+        self.made_in: dict[int, tuple[Loop, ...]] = {}  # the turns in which storages were made
         self._ids, self._loop_ids = count(), count()
         self._written: dict[int, np.ndarray] = {}  # PSUM storages: which elements a matmul has written
 
@@ -102,6 +103,7 @@ class Tracer:
 
     def _new(self, space: str, dtype: str, extents: tuple[int, ...], more: dict[str, Any]) -> NkiStorage:
         made = NkiStorage(next(self._ids), space, dtype, extents, span=here(), **more)
+        self.made_in[made.id] = tuple(self.loops)
         self.trace.storages[made.id] = made
         return made
 
