@@ -51,8 +51,13 @@ def on_chip(trace: NkiTrace, ref: TensorRef) -> bool:
 
 def lowest_highest(ref: TensorRef) -> tuple[int, int]:
     """The least and the greatest element that the view reaches, in elements of its dtype."""
-    moves = [stride * (extent - 1) for stride, extent in zip(ref.strides, ref.shape, strict=True)]
-    return ref.offset + sum(min(m, 0) for m in moves), ref.offset + sum(max(m, 0) for m in moves)
+    low = high = ref.offset
+    for stride, extent in zip(ref.strides, ref.shape, strict=True):
+        if stride < 0:
+            low += stride * (extent - 1)
+        else:
+            high += stride * (extent - 1)
+    return low, high
 
 
 def elements(storage: NkiStorage, dtype: str) -> int:
@@ -99,11 +104,9 @@ def spot(storage: NkiStorage, ref: TensorRef) -> Spot:
         return spot(storage, replace(ref, shape=ref.shape[1:], strides=ref.strides[1:]))
     start = ref.offset * size % (row * lanes_of(storage))
     step = ref.strides[0] * size / row if ref.shape and ref.shape[0] > 1 else 1.0
-    moves = [stride * (extent - 1) * size for stride, extent in zip(ref.strides[1:], ref.shape[1:], strict=True)]
-    low = start % row + sum(min(m, 0) for m in moves)
-    return Spot(
-        start // row, ref.shape[0] if ref.shape else 1, step, low, start % row + sum(max(m, 0) for m in moves) + size
-    )
+    inner = TensorRef(ref.storage, ref.dtype, ref.shape[1:], ref.strides[1:], start % row // size)
+    low, high = lowest_highest(inner)
+    return Spot(start // row, ref.shape[0] if ref.shape else 1, step, low * size, (high + 1) * size)
 
 
 def dims(ref: TensorRef, first: int = 0) -> Dims:
