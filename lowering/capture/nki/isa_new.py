@@ -64,7 +64,7 @@ from lowering.capture.nki.placeholders import NkiInstruction
 from lowering.capture.nki.registers import VirtualRegister
 from lowering.capture.nki.signatures import api, missing, older_than
 from lowering.capture.nki.tile import Tile
-from lowering.capture.nki.tracer import current, here
+from lowering.capture.nki.tracer import active, current, here
 from lowering.errors import UsageError
 
 __all__ = [
@@ -103,6 +103,14 @@ def dma_copy(
         instructions.dma_copy(dst, src, oob=_oob(oob_mode), **_rmw_of_02(old))
         return
     instructions.dma_copy(dst, src, oob=_oob(oob_mode))
+    if dst.shape != src.shape and _squeezed(dst.shape) != _squeezed(src.shape):
+        note = f"{here()}: nisa.dma_copy from {src.shape} to {dst.shape}: NKI wants equal shapes"
+        if note not in current().trace.notes:
+            current().trace.notes.append(note)
+
+
+def _squeezed(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(extent for extent in shape if extent != 1)
 
 
 def _rmw_of_02(old: dict[str, Any]) -> dict[str, Any]:
@@ -245,6 +253,8 @@ def register_store(dst: Tile, src: Any) -> None:
 
 
 def get_nc_version() -> nc_version:
+    if not active():
+        raise UsageError(f"{here()}: nisa.get_nc_version() outside of a kernel: the target is known once one runs")
     return nc_version[current().trace.target]
 
 

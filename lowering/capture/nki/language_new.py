@@ -202,6 +202,15 @@ _ALIASES = {"bool_": "uint8", "bool": "uint8"}
 
 def __getattr__(name: str) -> Any:
     """dtypes, functions, values of ``op=``."""
+    if name not in _found:
+        _found[name] = _named(name)
+    return _found[name]
+
+
+_found: dict[str, Any] = {}  # a name is one object: kernels compare operations
+
+
+def _named(name: str) -> Any:
     if name in HELD or name in _ALIASES:
         return DType(_ALIASES.get(name, name))
     function = ELEMENTWISE.get(name) or COMPOSITES.get(name)

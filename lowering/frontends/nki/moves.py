@@ -7,6 +7,7 @@ from math import prod
 import numpy as np
 
 from lowering.capture.nki.trace import Indirect, Instr
+from lowering.capture.trace import TensorRef
 from lowering.errors import Unsupported
 from lowering.frontends.nki import indirect
 from lowering.frontends.nki.numerics import converted, to_f32
@@ -136,3 +137,13 @@ def _put_first(state: State, instr: Instr, value: Value) -> None:
 @handler("core_barrier")
 def core_barrier(state: State, instr: Instr) -> None:
     """Every core's instructions run in the order of the trace: nothing is left to wait for."""
+
+
+@handler("tensor_load", "tensor_store")
+def register(state: State, instr: Instr) -> None:
+    """A 32-bit register: what one element was when it was loaded, or a number, written to one element."""
+    source, dst = instr.src[0], instr.dst[0]
+    if isinstance(source, TensorRef | Indirect):
+        return state.put(instr, converted(state.builder, state.view(source), state.dtype(dst)))
+    assert source is not None
+    return state.put(instr, state.builder.constant(source, state.dtype(dst), state.shape(dst)))

@@ -183,3 +183,16 @@ def test_the_target_is_asked() -> None:
         with kernel(target=target):
             assert nisa.get_nc_version().value == version
             assert (nisa.get_nc_version() >= nisa.nc_version.gen3) is (version >= 3)
+
+
+def test_a_copy_between_shapes_says_so() -> None:
+    with kernel() as trace:
+        nisa.dma_copy(sb(4, 6), hbm(4, 1, 6))
+        assert not trace.notes
+        nisa.dma_copy(sb(4, 6), hbm(6, 4))
+        nisa.dma_copy(sb(4, 6), hbm(3, 8))
+        assert len(trace.notes) == 2 and "from (6, 4) to (4, 6): NKI wants equal shapes" in trace.notes[0]
+
+
+def test_a_name_is_one_object() -> None:
+    assert nl.add is nl.add and nl.add != nl.multiply and nl.exp is nl.exp and nl.float32 == "float32"

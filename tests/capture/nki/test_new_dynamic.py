@@ -1,0 +1,100 @@
+"""What only the device knows chooses elements: gathers, scatters and moved views, on numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lowering.capture.nki import isa_new as nisa
+from lowering.capture.nki import language_new as nl
+from tests.capture.nki.new_api import hbm, sb, values
+
+TABLE = np.arange(10 * 6, dtype=np.float32).reshape(10, 6)
+ROWS = np.array([[3], [0], [9], [3]], np.int32)
+ONE = np.array([[4]], np.int32)
+
+
+def _in_hbm(x: Any) -> Any:
+    place = hbm(*x.shape, dtype=x.dtype)
+    nisa.dma_copy(place, x)
+    return place
+
+
+def gather(table: Any, rows: Any) -> Any:
+    out = sb(4, 6)
+    nisa.dma_copy(out, _in_hbm(table).ap([[6, 4], [1, 6]], vector_offset=rows))
+    return out
+
+
+def gather_part(table: Any, rows: Any) -> Any:
+    out = sb(4, 3)
+    nisa.dma_copy(out, _in_hbm(table).ap([[6, 4], [1, 3]], offset=2, vector_offset=rows))
+    return out
+
+
+def gather_by_view(table: Any, rows: Any) -> Any:
+    out = sb(4, 2)
+    nisa.dma_copy(out, _in_hbm(table).vector_select(0, rows)[:, 1:3])
+    return out
+
+
+def scatter(table: Any, rows: Any) -> Any:
+    place, out = _in_hbm(table), sb(10, 6)
+    four = nl.full((4, 6), -1.0, nl.float32)
+    nisa.dma_copy(place.ap([[6, 4], [1, 6]], vector_offset=rows), four)
+    nisa.dma_copy(out, place)
+    return out
+
+
+def moved(table: Any, place: Any) -> Any:
+    out = sb(2, 6)
+    nisa.dma_copy(out, _in_hbm(table).ap([[6, 2], [1, 6]], scalar_offset=place))
+    return out
+
+
+def selected(table: Any, place: Any) -> Any:
+    out = sb(1, 6)
+    nisa.dma_copy(out, _in_hbm(table).select(0, place))
+    return out
+
+
+def by_register(table: Any, place: Any) -> Any:
+    """The register keeps what it was when it was loaded."""
+    register, out = nisa.register_alloc(), sb(10, 2)
+    nisa.register_load(register, place)
+    nisa.memset(place, 0)
+    nisa.tensor_copy(out, table[:, nl.ds(register, 2)])
+    return out
+
+
+def stored(table: Any, place: Any) -> Any:
+    register, out = nisa.register_alloc(), sb(1, 1, dtype="int32")
+    nisa.register_load(register, place)
+    nisa.register_store(out, register)
+    return out
+
+
+def _scattered() -> np.ndarray:
+    after = TABLE.copy()
+    after[ROWS[:, 0]] = -1
+    return after
+
+
+CASES: list[tuple[Callable[..., Any], np.ndarray, np.ndarray]] = [
+    (gather, ROWS, TABLE[ROWS[:, 0]]),
+    (gather_part, ROWS, TABLE[ROWS[:, 0], 2:5]),
+    (gather_by_view, ROWS, TABLE[ROWS[:, 0], 1:3]),
+    (scatter, ROWS, _scattered()),
+    (moved, ONE, TABLE[4:6]),
+    (selected, ONE, TABLE[4:5]),
+    (by_register, ONE, TABLE[:, 4:6]),
+    (stored, ONE, ONE),
+]
+
+
+@pytest.mark.parametrize(("body", "index", "wanted"), CASES, ids=[case[0].__name__ for case in CASES])
+def test_elements_that_the_device_chooses(body: Callable[..., Any], index: np.ndarray, wanted: np.ndarray) -> None:
+    assert np.array_equal(values(body, TABLE, index), wanted)
