@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from lowering.capture.nki.operands import Mask, holds, tile
 from lowering.capture.nki.tile import Tile
-from lowering.capture.nki.tracer import current, here, plain
+from lowering.capture.nki.trace import Indirect
+from lowering.capture.nki.tracer import current, here, plain, unmodelled
 from lowering.errors import UsageError
 
 PERF_MODES = ("none", "double_row")
@@ -24,6 +25,7 @@ def nc_matmul(
         raise UsageError(
             f"{here()}: nc_matmul contracts over partitions: stationary has {stationary.shape}, moving {moving.shape}"
         )
+    _no_groups(stationary, moving)
     if perf_mode not in PERF_MODES:
         raise UsageError(f"{here()}: {perf_mode!r} is no perf_mode; these are: {', '.join(PERF_MODES)}")
     rows, columns = stationary.free, moving.free
@@ -62,3 +64,9 @@ def quantize_mx(dst: Tile, src: Tile, dst_scale: Tile) -> None:
         raise UsageError(f"{here()}: quantize_mx: dst has shape {dst.shape}, src {src.shape}")
     scale = tile("dst_scale of quantize_mx", dst_scale)
     current().emit("quantize_mx", [dst.view_of, scale.view_of], [src.view_of], "dve")
+
+
+def _no_groups(*operands: Tile) -> None:
+    """The Tensor engine's groups of an indirect free axis are 32 partitions, and not the view's 16."""
+    if any(isinstance(one.view_of, Indirect) and one.view_of.kind == "free" for one in operands):
+        raise unmodelled("an indirect free axis as an operand of nc_matmul")

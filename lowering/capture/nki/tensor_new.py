@@ -249,6 +249,8 @@ class NkiTensor(Tile):
         count = int(num_elem) if num_elem is not None else index.free * _GROUP
         if count > index.free * _GROUP:
             raise UsageError(f"{here()}: indirect: {count} elements, and indices for {index.free * _GROUP}")
+        if index.partitions < -(-self.shape[0] // _GROUP) * _GROUP:
+            raise UsageError(f"{here()}: indirect: indices in {index.partitions} partitions, {_GROUP} for each group")
         made = self.remade((self.shape[0], count), self.strides)
         made._indirect = Indirect(made.ref, index.ref, 1, "free", _GROUP)
         return made

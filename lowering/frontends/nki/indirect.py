@@ -8,6 +8,8 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from lowering.capture.nki.dtypes import size_of
 from lowering.capture.nki.trace import Indirect
 from lowering.capture.trace import TensorRef
@@ -44,10 +46,12 @@ def whole(state: State, view: Indirect) -> TensorRef:
 def places(state: State, view: Indirect) -> Value:
     """Where in the flat storage every element of the base's shape lies."""
     b, base = state.builder, view.base
-    if view.kind not in ("vector", "scalar"):
-        raise Unsupported("an indirect access along the free axis", b.span)
+    if view.kind not in ("vector", "scalar", "free"):
+        raise Unsupported(f"an indirect access of kind {view.kind}", b.span)
     index = b.cast(state.memory.read(view.index), I64)
-    if view.kind == "vector":
+    if view.kind == "free":
+        moved, step, axes = _of_groups(state, view, index), base.strides[1], [0]
+    elif view.kind == "vector":
         extent = base.shape[view.dim]
         moved = b.broadcast(b.reshape(index, (extent,)), base.shape, (view.dim,))
         step, axes = base.strides[view.dim], [axis for axis in range(len(base.shape)) if axis != view.dim]
@@ -59,3 +63,12 @@ def places(state: State, view: Indirect) -> Value:
             walked = b("mul", b.index(base.shape, axis), b.constant(base.strides[axis], I64, base.shape))
             total = b("add", total, walked)
     return total
+
+
+def _of_groups(state: State, view: Indirect, index: Value) -> Value:
+    """The place on the free axis of every element: a group's partitions share their indices, partition first."""
+    lane, element = np.indices(view.base.shape)
+    columns = prod(view.index.shape[1:])
+    row = lane // view.step * view.step + element % view.step
+    where = state.builder.constant(row * columns + element // view.step, I64)
+    return state.builder("gather", state.builder.reshape(index, (prod(view.index.shape),)), where)

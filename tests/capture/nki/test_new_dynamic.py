@@ -10,7 +10,7 @@ import pytest
 
 from lowering.capture.nki import isa_new as nisa
 from lowering.capture.nki import language_new as nl
-from tests.capture.nki.new_api import hbm, sb, values
+from tests.capture.nki.new_api import hbm, kernel, ps, refused, sb, unmodelled, values
 
 TABLE = np.arange(10 * 6, dtype=np.float32).reshape(10, 6)
 ROWS = np.array([[3], [0], [9], [3]], np.int32)
@@ -81,6 +81,29 @@ def _scattered() -> np.ndarray:
     after = TABLE.copy()
     after[ROWS[:, 0]] = -1
     return after
+
+
+WIDE = np.arange(32 * 40, dtype=np.float32).reshape(32, 40)
+COLUMNS = np.random.default_rng(1).integers(0, 40, (32, 2)).astype(np.uint16)
+
+
+def of_groups(data: Any, index: Any) -> Any:
+    out = sb(32, 20)
+    nisa.tensor_copy(out, data.indirect(index, num_elem=20))
+    return out
+
+
+def test_columns_that_a_group_of_partitions_shares() -> None:
+    wanted = np.empty((32, 20), np.float32)
+    for p in range(32):
+        for j in range(20):
+            wanted[p, j] = WIDE[p, COLUMNS[p // 16 * 16 + j % 16, j // 16]]
+    assert np.array_equal(values(of_groups, WIDE, COLUMNS), wanted)
+    with kernel():
+        with refused("indices in 8 partitions"):
+            sb(8, 40).indirect(sb(8, 2, dtype="uint16"))
+        with unmodelled("an operand of nc_matmul"):
+            nisa.nc_matmul(ps(20, 8), sb(16, 40).indirect(sb(16, 2, dtype="uint16"), 20), sb(16, 8))
 
 
 CASES: list[tuple[Callable[..., Any], np.ndarray, np.ndarray]] = [
