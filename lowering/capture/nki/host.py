@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from lowering.capture.nki.dtypes import dtype_name
-from lowering.capture.nki.kernel import Kernel, tensor_class
+from lowering.capture.nki.kernel import Kernel, tensor_class, used_generation
 from lowering.capture.nki.once_beta1 import look_for_leaks
 from lowering.capture.nki.signatures import VERSIONS
 from lowering.capture.nki.tile import Tile
@@ -32,7 +32,7 @@ def capture_nki(
     """One run of ``function``.  Arrays become HBM tensors called ``names``; everything else is a constant."""
     if target not in TARGETS:
         raise UsageError(f"--target {target!r} is no NKI target; these are: {', '.join(TARGETS)}")
-    generation = function.generation if isinstance(function, Kernel) else NEW
+    generation = function.generation if isinstance(function, Kernel) else used_generation(function) or NEW
     if isinstance(function, Kernel) and generation == NEW and version not in VERSIONS:
         raise UsageError(f"the kernel imports nki, whose releases are {', '.join(VERSIONS)}, and not {version}")
     trace = NkiTrace(getattr(function, "__name__", "kernel"), generation, TARGETS[target], version)

@@ -64,6 +64,11 @@ class bfp16:
     min = float("-inf")
 
 
+def sizeinbytes(dtype: Any) -> int:
+    """Bytes of an element; a name of `nki.language.constants`."""
+    return size_of(dtype_name(dtype))
+
+
 def finfo(dtype: Any) -> Any:
     return ml_dtypes.finfo(HELD[dtype_name(dtype)])
 

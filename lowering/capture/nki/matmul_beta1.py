@@ -49,8 +49,11 @@ def nc_matmul(
 
 def _limits(mask: Any, left: Tensor, right: Tensor) -> tuple[Box, Box, Box] | None:
     """What a mask leaves of the contraction, of the rows and of the columns; None for nothing at all."""
+    if left.partitions != right.partitions:
+        told = f"stationary has {left.shape}, moving {right.shape}"
+        raise UsageError(f"{here()}: nc_matmul contracts over partitions: {told}")
     shapes = (left.shape[:1], left.shape[1:], right.shape[1:])
-    allowed = [np.ones(shape, bool) for shape in shapes]
+    allowed = [_inside(left, 0) & _inside(right, 0), _inside(left, 1), _inside(right, 1)]
     if mask is False or (isinstance(mask, bool | np.bool_) and not mask):
         return None
     if isinstance(mask, Mask):
@@ -73,6 +76,15 @@ def _limits(mask: Any, left: Tensor, right: Tensor) -> tuple[Box, Box, Box] | No
             raise unmodelled("a mask of nc_matmul that is no box")
         boxes.append(found[0][0])
     return boxes[0], boxes[1], boxes[2]
+
+
+def _inside(tile: Tensor, part: int) -> np.ndarray:
+    """What an operand's own mask leaves of its partitions (0) or of its free axes (1)."""
+    taken = slice(0, 1) if part == 0 else slice(1, None)
+    made = np.zeros(tile.shape[taken], bool)
+    box = tile.limit or whole(tile.shape)
+    made[tuple(slice(*bounds) for bounds in box[taken])] = True
+    return made
 
 
 def regions_of(allowed: np.ndarray) -> list[tuple[Box, np.ndarray | None]]:

@@ -32,6 +32,8 @@ MODULES = {
     "neuronxcc.nki": "root_beta1",
     "neuronxcc.nki.language": "language_beta1",
     "neuronxcc.nki.isa": "isa_beta1",
+    "neuronxcc.nki.isa.constants": "isa_beta1",
+    "neuronxcc.nki.language.constants": "language_beta1",
     "neuronxcc.nki.typing": "typing_beta1",
     "neuronxcc.nki.compiler": "compiler_beta1",
     "neuronxcc.nki.compiler.backends": "package_beta1",

@@ -17,7 +17,7 @@ import numpy as np
 from lowering.capture.nki.access_beta1 import Access, Reach, Shifted, resolved, strides_of
 from lowering.capture.nki.dtypes import dtype_name, size_of
 from lowering.capture.nki.indices_beta1 import Index, Mask, ParDim
-from lowering.capture.nki.masks_beta1 import Box, regions
+from lowering.capture.nki.masks_beta1 import Box, regions, whole
 from lowering.capture.nki.tile import Tile, dense
 from lowering.capture.nki.trace import Indirect, Instr, NkiStorage, View
 from lowering.capture.nki.tracer import here, unmodelled
@@ -46,6 +46,7 @@ class Tensor(Tile):
     blocks = 0
     made: Made | None = None
     moved: Any = None  # once the instruction that made it was given another destination (assign_beta1)
+    limit: Box | None = None  # what an operand's own mask leaves of it: `t[i_p, i_f][i_p < n]`
     origins: tuple[frozenset[int], ...] = ()  # of each dimension: the index tiles that it was taken by
     _beyond: tuple[Reach, ...] = ()
     _tiles: np.ndarray | None = None
@@ -71,6 +72,8 @@ class Tensor(Tile):
     @property
     def ref(self) -> TensorRef:
         self.settle()
+        if self.limit is not None:
+            raise unmodelled("an operand under a mask in other than a product")
         if self._beyond:
             self._told()
         if self._tiles is not None:
@@ -152,8 +155,7 @@ class Tensor(Tile):
         """Elements whose place along one dimension another tile holds."""
         assert access.indirect is not None
         dim, index = access.indirect
-        if any(reach.outside(access.shape) for reach in access.reaches if reach.dim != dim):
-            raise unmodelled("an indirect access that goes out of bounds along another dimension")
+        beyond = tuple(reach for reach in access.reaches if reach.dim != dim and reach.outside(access.shape))
         moving, step, at = (
             [d for d, extent in enumerate(index.shape) if extent > 1],
             self.strides[dim],
@@ -162,21 +164,31 @@ class Tensor(Tile):
         if not moving:
             base = TensorRef(self.storage.id, self._dtype, access.shape, strides, at)
             one = TensorRef(index.storage.id, index.dtype_name, (1, 1), (1, 1), index.ref.offset)
-            indirect = Indirect(base, one, 0, "scalar", step)
-            return type(self)(self.storage, access.shape, strides, at, self._dtype, indirect)
-        along = len(access.shape) - index.ndim + moving[0]
-        if len(moving) > 1 or any(reach.steps[along] for reach in access.reaches):
-            raise unmodelled("an indirect access that is not one index for each partition")
-        moved = tuple(step if d == along else stride for d, stride in enumerate(strides))
-        base = TensorRef(self.storage.id, self._dtype, access.shape, moved, at)
-        return type(self)(self.storage, access.shape, moved, at, self._dtype, Indirect(base, index.ref, along))
+            made = self._through(Indirect(base, one, 0, "scalar", step))
+        else:
+            along = len(access.shape) - index.ndim + moving[0]
+            if len(moving) > 1 or any(reach.steps[along] for reach in access.reaches):
+                raise unmodelled("an indirect access that is not one index for each partition")
+            moved = tuple(step if d == along else stride for d, stride in enumerate(strides))
+            made = self._through(
+                Indirect(TensorRef(self.storage.id, self._dtype, access.shape, moved, at), index.ref, along)
+            )
+        made._beyond = beyond
+        return made
+
+    def _through(self, indirect: Indirect) -> Tensor:
+        base = indirect.base
+        return type(self)(self.storage, base.shape, base.strides, base.offset, self._dtype, indirect)
 
     def _masked(self, mask: Mask) -> Tensor:
-        """``t[i_p, i_f][mask]``: only what the mask lets through, which has to be a box."""
+        """``t[i_p, i_f][mask]``: a product takes no more of it than the mask lets through, which has to be a box."""
         boxes = regions(mask, self.shape, split=True)
-        if len(boxes) != 1:
+        if len(boxes) != 1 or self._indirect is not None:
             raise unmodelled("an operand under a mask that is no box")
-        return self.cut(boxes[0][0])
+        made = type(self)(self.storage, self.shape, self.strides, self.offset, self._dtype)
+        made._beyond, made.origins = self._beyond, self.origins
+        made.limit = None if boxes[0][0] == whole(self.shape) else boxes[0][0]
+        return made
 
     def cut(self, box: Box) -> Tensor:
         """The part of the view that a box takes; dimensions of extent 1 stay, since they are broadcast."""
@@ -207,8 +219,10 @@ class Tensor(Tile):
             moved = index.offset + starts[dim] * index.strides[moving]
             index = TensorRef(index.storage, index.dtype, extents, index.strides, moved)
         narrow = TensorRef(base.storage, base.dtype, shape, base.strides, offset)
-        indirect = Indirect(narrow, index, dim, self._indirect.kind, self._indirect.step)
-        return type(self)(self.storage, shape, base.strides, offset, self._dtype, indirect)
+        made = self._through(Indirect(narrow, index, dim, self._indirect.kind, self._indirect.step))
+        reaches = [reach.cut(starts) for reach in self._beyond]
+        made._beyond = tuple(reach for reach in reaches if reach.outside(shape))
+        return made
 
     def reshape(self, shape: Sequence[int]) -> Tensor:
         wanted: tuple[int, ...] = tuple(shape)

@@ -359,3 +359,28 @@ def test_rows_scattered_and_added(tmp_path: Path) -> None:
     want[::2][:4] = x
     want[rows[:, 0]] += x
     assert np.array_equal(result(tmp_path, SCATTER, x=x, rows=rows), want)
+
+
+EXPERT = """
+from neuronxcc.nki.isa.constants import oob_mode
+from neuronxcc.nki.language.constants import sizeinbytes
+
+def entry(x, weights, expert):
+    assert sizeinbytes(x.dtype) == 4
+    out = nl.ndarray((5, 6), dtype=x.dtype, buffer=nl.shared_hbm)
+    chosen = nl.load(expert)
+    i_p, i_f = nl.mgrid[0:4, 0:6]
+    for t in nl.affine_range(2):
+        inside = t * 4 + i_p < 5
+        part = nl.load(weights[chosen[0, 0], t * 4 + i_p, i_f], mask=inside, mode=oob_mode.error)
+        nl.store(out[t * 4 + i_p, i_f], nl.add(part, nl.load(x[0:1, 0:1]), mask=inside), mask=inside)
+    return out
+"""
+
+
+def test_a_plane_that_a_number_chooses_with_a_ragged_end(tmp_path: Path) -> None:
+    """An entry without a decorator is of the generation that it uses."""
+    x, weights, expert = whole_numbers(1, 1), whole_numbers(3, 5, 6), np.array([[2]], np.int32)
+    trace = captured(tmp_path, EXPERT, "entry", x=x, weights=weights, expert=expert)
+    assert trace.generation == "beta1"
+    assert np.array_equal(evaluated(trace, x=x, weights=weights, expert=expert)[0], weights[2] + x[0, 0])

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from lowering.capture.nki.language_beta1 import PSUM_ZEROS
+from lowering.errors import Unsupported
 from tests.capture.nki.beta1 import captured, evaluated, result, whole_numbers
 
 TILED = """
@@ -145,3 +146,24 @@ def test_a_mask_limits_all_three_extents(tmp_path: Path) -> None:
     want = np.zeros((8, 6), np.float32)
     want[:5, 2:] = a[:10, :5].T @ b[:10, 2:]
     assert np.array_equal(result(tmp_path, MASKED, a=a, b=b), want)
+
+
+OPERANDS = """
+@nki.jit
+def kernel(a, b):
+    out = nl.ndarray((8, 6), dtype=nl.float32, buffer=nl.shared_hbm)
+    i_k, i_m, i_n = nl.arange(16)[:, None], nl.arange(8)[None, :], nl.arange(6)[None, :]
+    left, right, total = nl.load(a), nl.load(b), nl.zeros((8, 6), nl.float32, buffer=nl.psum)
+    total[...] += nisa.nc_matmul(left[i_k, i_m][i_k < 10], right[i_k, i_n][(i_k < 12) & (i_n < 4)])
+    nl.store(out, {})
+    return out
+"""
+
+
+def test_masks_of_operands(tmp_path: Path) -> None:
+    a, b = whole_numbers(16, 8), whole_numbers(16, 6, seed=1)
+    want = np.zeros((8, 6), np.float32)
+    want[:, :4] = a[:10].T @ b[:10, :4]
+    assert np.array_equal(result(tmp_path, OPERANDS.format("total"), a=a, b=b), want)
+    with pytest.raises(Unsupported, match="an operand under a mask in other than a product"):
+        captured(tmp_path, OPERANDS.format("right[i_k, i_n][i_k < 8] * 2"), a=a, b=b)
