@@ -59,7 +59,7 @@ def same_elements(what: str, *tiles: Tile) -> None:
 def lane_or_number(what: str, value: Any, data: Tile) -> Operand:
     """An operand that is a number or one element per partition."""
     if isinstance(value, Tile):
-        if value.free != 1 or value.partitions not in (1, data.partitions):
+        if value.free != 1 or value.partitions != data.partitions:  # one partition is not spread over the others
             raise UsageError(f"{here()}: {what} is {value.shape}; it has to be a number or ({data.partitions}, 1)")
         return value.view_of
     return operand(value)

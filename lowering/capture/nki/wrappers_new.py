@@ -100,6 +100,13 @@ def _rounding(name: str) -> Callable[..., NkiTensor]:
     return function
 
 
+def sin(x: Any, dtype: Any = None) -> NkiTensor:
+    """Of any x: its argument is reduced first, which the table of nisa.activation does not do."""
+    dst = made_like(tile_of("nl.sin", x), dtype)
+    instructions.activation(dst, "sin_reduced", x)
+    return dst
+
+
 def rsqrt(x: Any, dtype: Any = None) -> NkiTensor:
     """On GpSimd from 0.5 on, on the Scalar engine before."""
     dst = made_like(tile_of("nl.rsqrt", x), dtype)
@@ -169,8 +176,8 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{name: _binary(name) for name in BINARY},
     **{name: _unary(name) for name in UNARY},
     **{name: _rounding(name) for name in ROUNDINGS},
-    "rsqrt": rsqrt, "reciprocal": reciprocal, "negative": negative, "logical_not": logical_not, "invert": invert,
-    "copy": copy, "where": where,
+    "sin": sin, "rsqrt": rsqrt, "reciprocal": reciprocal, "negative": negative, "logical_not": logical_not,
+    "invert": invert, "copy": copy, "where": where,
 }  # fmt: skip
 _LATER = {"abs_max": "0.4", "abs_min": "0.4"}
 ELEMENTWISE = {name: api(f"nl.{name}()", since=_LATER.get(name, "0.3"))(made) for name, made in _FUNCTIONS.items()}

@@ -15,7 +15,9 @@ from lowering.ir.composites import Composites
 from lowering.ir.program import Value
 
 _INTRINSICS = {"exp": "exp", "log": "log", "sqrt": "sqrt", "rsqrt": "rsqrt", "tanh": "tanh", "erf": "erf",
-               "sin": "sin", "arctan": "atan", "cos": "cos", "tan": "tan"}  # fmt: skip
+               "sin": "sin", "sin_reduced": "sin", "arctan": "atan", "cos": "cos", "tan": "tan"}  # fmt: skip
+# the tables hold in these ranges (NKI.md §1.7); sin_reduced is nl.sin, which reduces its argument first
+_RANGES = {"sin": 3.1416, "arctan": 1.5708}  # pi and pi / 2, as they are rounded in one way or another
 _ROUNDINGS = ("floor", "ceil", "trunc")  # nki.language's; which instruction they are is not documented
 _EXACT = frozenset(["copy", "square", "abs", "relu", "sign", "prelu", *_ROUNDINGS])
 
@@ -26,7 +28,7 @@ def apply(state: State, fn: str, x: Value, slope: Value | None = None) -> Value:
     if fn not in _EXACT:
         state.assume("act_model")
     if fn in _INTRINSICS:
-        return state.composites().fn(_INTRINSICS[fn], x)
+        return _within(state, fn, x, state.composites().fn(_INTRINSICS[fn], x))
     if fn in _ROUNDINGS:
         return b("round", x, mode=fn)
     match fn:
@@ -46,6 +48,15 @@ def apply(state: State, fn: str, x: Value, slope: Value | None = None) -> Value:
             return b("select", b.cmp("gt", x, zero), b.like(1.0, x), below)
         case _:
             return _spelled(state.composites(fn), fn, x)
+
+
+def _within(state: State, fn: str, x: Value, value: Value) -> Value:
+    """``value`` where the table of fn is one of fn; elsewhere, what no fn gives: x."""
+    if fn not in _RANGES:
+        return value
+    state.assume("act_range")
+    b = state.builder
+    return b("select", b.cmp("le", b("abs", x), b.like(_RANGES[fn], x)), value, x)
 
 
 def _spelled(c: Composites, fn: str, x: Value) -> Value:

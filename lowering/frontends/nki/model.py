@@ -28,6 +28,8 @@ SENTENCES = {
     "fp32_matmul": "an f32 product in the PE is that of the f32 operands (assumed: how the PE splits them is open)",
     "fma": "a product and a sum inside one instruction are rounded one after the other (assumed: not documented)",
     "act_model": "functions of the engines are within 16 ulp of the mathematical ones (assumed: NKI states no error)",
+    "act_range": "the tables of sin beyond [-pi, pi] and of arctan beyond [-pi/2, pi/2] are not these functions "
+    "(documented); there they are taken to give their argument",
     "ftz": "subnormal numbers are kept (assumed: not documented)",
     "nan": "max and min give NaN where an operand is NaN (assumed: not documented)",
     "accumulated": "an accumulator register takes in elements before they are rounded to dst (assumed: not documented)",

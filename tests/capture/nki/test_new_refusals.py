@@ -41,6 +41,8 @@ REFUSED: list[tuple[str, Callable[[], Any]]] = [
      lambda: nisa.tensor_tensor(t(), t(), lane(), nl.add)),
     ("operand0 is (16, 24); it has to be a number or (16, 1)",
      lambda: nisa.tensor_scalar(t(), t(), nl.add, t())),
+    ("operand0 is (1, 1); it has to be a number or (16, 1)",
+     lambda: nisa.tensor_scalar(t(), t(), nl.add, sb(1, 1))),
     ("operand1 and no op1", lambda: nisa.tensor_scalar(t(), t(), nl.add, 1.0, operand1=2.0)),
     ("not both bit operations", lambda: nisa.tensor_scalar(t("int32"), t("int32"), nl.bitwise_and, 1, op1=nl.add,
                                                            operand1=1)),
