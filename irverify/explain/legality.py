@@ -289,8 +289,8 @@ ENTRIES = (
         "nki-overlap",
         "an instruction writes some of what it reads, at other places",
         """Destination and source overlap without being the same elements in the same order; or an instruction that
-        moves elements (a transpose, a shuffle, a gather) works in place. A warning where the source is one element per
-        partition.""",
+        moves elements (a transpose, a shuffle, a gather) works in place. A warning where the source is folded, or is
+        one element per partition.""",
         """Whether an element is read before it is overwritten is nobody's promise.""",
         """
         nisa.tensor_copy(t[:, 0:8], t[:, 1:9])

@@ -12,10 +12,10 @@ import numpy as np
 
 from lowering.capture.nki.trace import BETA1, Indirect, Instr, NkiTrace
 from lowering.capture.trace import TensorRef
+from lowering.legality import turns
 from lowering.legality.finding import Finding
 from lowering.legality.hardware import HARDWARE
-from lowering.legality.history import GIVEN, UNDEFINED, History
-from lowering.legality.overlaps import identical
+from lowering.legality.history import GIVEN, UNDEFINED, History, distinct
 from lowering.legality.places import named, within
 from lowering.legality.undefined import Undefined, result, where_it_matters
 
@@ -32,13 +32,17 @@ def hazards(trace: NkiTrace) -> Iterator[Finding]:
         said = list(_undefined(trace, instr, reads, undefined))
         yield from said
         undefined = [None] * len(undefined) if said else undefined  # what comes of it is no finding of its own
+        others = turns.carried(trace, history, instr, reads)
+        one = turns.told(trace, history, instr, reads, others)
+        if one is not None:
+            yield one
+            others = [None] * len(others)
         for view in _read(instr):
             if within(trace, view):
-                yield from _carried(trace, history, instr, view)
                 yield from _stale(trace, history, owners, instr, view)
         if instr.op in _MATMULS:
             yield from _accumulates(trace, history, instr)
-        _write(trace, history, owners, number, undefined)
+        _write(trace, history, owners, number, (undefined, others))
     for name, ref in trace.outputs:
         missing = history.undefined(ref) if within(trace, ref) else None
         if missing is not None:
@@ -56,14 +60,16 @@ def _read(instr: Instr) -> Iterator[TensorRef]:
     yield from (view.index for view in instr.dst if isinstance(view, Indirect))
 
 
-def _write(trace: NkiTrace, history: History, owners: dict[int, set[int]], number: int, undefined: Undefined) -> None:
+def _write(
+    trace: NkiTrace, history: History, owners: dict[int, set[int]], number: int, parts: tuple[Undefined, Undefined]
+) -> None:
     instr = trace.instrs[number]
     for place, view in enumerate(instr.dst):
         if isinstance(view, Indirect):
             history.fill(view.base.storage, number)
         elif within(trace, view):
             mask = instr.mask if place == 0 and instr.mask is not None and instr.mask.shape == view.shape else None
-            history.write(view, number, mask, result(instr, undefined, place))
+            history.write(view, number, mask, *(result(instr, part, place) for part in parts))
             if history.shared(view.storage):
                 owners.setdefault(history.placed(view).storage, set()).add(view.storage)
 
@@ -95,14 +101,14 @@ def _accumulates(trace: NkiTrace, history: History, instr: Instr) -> Iterator[Fi
         writers = writers[adds]
     if instr.mask is not None and instr.mask.shape == writers.shape:
         writers = writers[instr.mask]
-    found = [int(w) for w in _distinct(writers)]
+    found = [int(w) for w in distinct(writers)]
     if UNDEFINED in found:
         said = f"{instr.op} adds to {named(trace, dst)}: {_missing(writers == UNDEFINED)}"
         yield Finding("nki-accumulate-undefined", said, instr.span)
     if HARDWARE[trace.target].generation >= 4:
         return
     for writer in found:
-        other = None if writer in (UNDEFINED, GIVEN) else trace.instrs[writer - 1]
+        other = None if not 0 < writer < GIVEN else trace.instrs[writer - 1]
         if other is not None and other.engine != "pe" and not _starts_at_zero(trace, other):
             said = f"{instr.op} adds to {named(trace, dst)}, which {other.op} at line {other.span.line} has written"
             yield Finding("nki-accumulate-other", said, instr.span)
@@ -114,25 +120,7 @@ def _starts_at_zero(trace: NkiTrace, instr: Instr) -> bool:
     return trace.generation == BETA1 and instr.op == "mem_set" and instr.src[0] in (0, 0.0)
 
 
-# -- turns of loops --------------------------------------------------------------------------------------------------
-
-
-def _carried(trace: NkiTrace, history: History, instr: Instr, view: TensorRef) -> Iterator[Finding]:
-    """An affine_range of the new API is a range; Beta-1's promises that its turns are independent."""
-    turns = {loop.id: loop.turn for loop in instr.loops if loop.kind == "affine_range"}
-    if trace.generation != BETA1 or not turns:
-        return
-    for writer in _distinct(history.writers(view)):
-        if writer in (UNDEFINED, GIVEN):
-            continue
-        other = trace.instrs[int(writer) - 1]
-        for loop in other.loops:
-            if loop.id in turns and turns[loop.id] != loop.turn:
-                in_place = any(isinstance(dst, TensorRef) and identical(dst, view) for dst in instr.dst)
-                code = "nki-affine-accumulate" if in_place else "nki-carried"
-                said = f"turn {turns[loop.id]} of an affine_range reads {named(trace, view)}"
-                yield Finding(code, f"{said}, which turn {loop.turn} wrote at line {other.span.line}", instr.span)
-                return
+# -- tiles in one place -----------------------------------------------------------------------------------------------
 
 
 def _stale(
@@ -141,8 +129,8 @@ def _stale(
     """What was written through a tile and overwritten through another one at the same address."""
     if not history.shared(view.storage) or view.storage not in owners.get(history.placed(view).storage, ()):
         return
-    for writer in _distinct(history.writers(view)):
-        other: Any = None if writer in (UNDEFINED, GIVEN) else trace.instrs[int(writer) - 1]
+    for writer in distinct(history.writers(view)):
+        other: Any = None if not 0 < writer < GIVEN else trace.instrs[int(writer) - 1]
         if other is None or any(_storage(dst) == view.storage for dst in other.dst):
             continue
         taken = next((dst for dst in other.dst if isinstance(dst, TensorRef)), None)
@@ -154,11 +142,3 @@ def _stale(
 
 def _storage(view: Any) -> int:
     return view.base.storage if isinstance(view, Indirect) else view.storage
-
-
-def _distinct(writers: np.ndarray) -> np.ndarray:
-    """The writers that occur; one look where there is one alone."""
-    if writers.size == 0:
-        return writers.reshape(-1)
-    first = writers.flat[0]
-    return np.array([first]) if (writers == first).all() else np.unique(writers)

@@ -15,6 +15,7 @@ from lowering.capture.trace import TensorRef
 from lowering.nki_places import Places
 
 UNDEFINED, GIVEN = 0, 1 << 30  # no writer; an input or constant, which has contents from the beginning
+CARRIED = -1  # made from what another turn of an affine_range has written
 
 
 class History:
@@ -46,17 +47,26 @@ class History:
     def undefined(self, ref: TensorRef) -> np.ndarray | None:
         """Which elements were never written, in ref's shape; None where all were."""
         found = self.writers(ref)
-        if found.size == 0 or found.min() != UNDEFINED:
+        if found.size == 0 or found.min() > UNDEFINED:
             return None
         missing = found == UNDEFINED
+        if not missing.any():
+            return None
         return missing.any(axis=-1) if found.ndim > len(ref.shape) else missing
 
-    def write(self, ref: TensorRef, number: int, where: np.ndarray | None, undefined: np.ndarray | None) -> None:
-        """Instruction ``number`` writes the view, where ``where`` is True; ``undefined``: elements without contents."""
+    def write(
+        self, ref: TensorRef, number: int, where: np.ndarray | None = None, undefined: np.ndarray | None = None,
+        carried: np.ndarray | None = None,
+    ) -> None:  # fmt: skip
+        """Instruction ``number`` writes the view, where ``where`` is True.
+
+        ``undefined``: elements without contents; ``carried``: elements made from those of another turn.
+        """
         found = self.writers(ref)
         value: np.ndarray | int = number + 1
-        if undefined is not None:
-            value = np.where(undefined, UNDEFINED, number + 1).astype(found.dtype)
+        for mark, part in ((CARRIED, carried), (UNDEFINED, undefined)):
+            if part is not None:
+                value = np.where(part, mark, value).astype(found.dtype)
         if found.ndim > len(ref.shape):
             where = None if where is None else where[..., None]
             value = value[..., None] if isinstance(value, np.ndarray) else value
@@ -68,7 +78,7 @@ class History:
     def fill(self, storage: int, number: int) -> None:
         """Something of the storage is written, and nobody knows what: all of it counts as written."""
         entry = self._trace.storages[storage]
-        self.write(TensorRef(storage, entry.dtype, (prod(entry.shape),), (1,)), number, None, None)
+        self.write(TensorRef(storage, entry.dtype, (prod(entry.shape),), (1,)), number)
 
     def _unit(self, ref: TensorRef) -> int:
         """The unit of ref's storage, made as fine as ref needs."""
@@ -88,3 +98,11 @@ class History:
         start = UNDEFINED if entry.origin == "empty" else GIVEN
         self._writers[storage] = np.full(prod(entry.shape), start, np.int32)
         self._units[storage] = size_of(entry.dtype)
+
+
+def distinct(writers: np.ndarray) -> np.ndarray:
+    """The writers that occur; one look where there is one alone."""
+    if writers.size == 0:
+        return writers.reshape(-1)
+    first = writers.flat[0]
+    return np.array([first]) if (writers == first).all() else np.unique(writers)

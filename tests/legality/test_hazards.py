@@ -123,6 +123,20 @@ def test_turns_that_depend_on_each_other(codes: Codes) -> None:
     assert codes(CARRIED.format(range="affine_range", first=write, last=""), generation=BETA1) == []
 
 
+def test_lanes_that_an_earlier_turn_left_behind(codes: Codes) -> None:
+    """A tile outside of the loop whose tail is not loaded again: no mistake until the tail is used."""
+    body = """
+    t, e = filled((128, 64)), sbuf((128, 64))
+    for i in nl.affine_range(2):
+        nisa.memset(t[:, 0:60 if i else 64], i)
+        nisa.activation(e, nl.exp, t)
+        nisa.dma_copy(dst=out[:, 0:{0}], src=e[:, 0:{0}])
+    """
+    assert codes(body.format(60), generation=BETA1) == []
+    assert codes(body.format(64), generation=BETA1) == ["nki-carried"]
+    assert codes(body.format(64)) == []
+
+
 def test_sums_in_an_affine_range(codes: Codes) -> None:
     added = """
     {}
@@ -144,6 +158,7 @@ def test_a_destination_that_overlaps_its_source(codes: Codes) -> None:
     assert codes(copy.format("t[:, 0:8]", "t[:, 0:8]")) == []
     assert codes(copy.format("t[:, 0:4]", "t[:, 4:8]")) == []
     assert codes(copy.format("t[:, 0:8:2]", "t[:, 1:9:2]")) == []
+    assert codes("t = filled((128, 9))\nnisa.tensor_reduce(t[:, 0:1], nl.add, t, axis=1)") == ["nki-overlap"]
     turned = "t = filled((32, 32))\nnisa.nc_transpose({}, t, engine=nisa.vector_engine)"
     assert codes(turned.format("t")) == ["nki-overlap"]
     assert codes(turned.format("sbuf((32, 32))")) == []
