@@ -59,6 +59,16 @@ def storage_extents_of(shape: tuple[int, ...], dtype: str, to: str) -> tuple[int
     return shape if dtype == to else (*shape[:-1], shape[-1] * size_of(dtype) // size_of(to))
 
 
+def indirect_extents(view: Any, dtype: str) -> tuple[int, ...]:
+    """The shape whose dimensions an indirect_dim counts: the view's where it is a whole tensor (under another shape,
+    perhaps), the storage's otherwise; in elements of ``dtype``."""
+    storage = view.storage
+    whole = view.size * size_of(view.dtype_name) == prod(storage.shape) * size_of(storage.dtype)
+    if whole and view.is_contiguous():
+        return storage_extents_of(view.shape, view.dtype_name, dtype)
+    return storage_extents_of(storage.shape, storage.dtype, dtype)
+
+
 def within_storage(view: Tile) -> None:
     """A usage error where the view reaches beyond its storage."""
     reaches = [stride * (extent - 1) for stride, extent in zip(view.strides, view.shape, strict=True)]

@@ -13,7 +13,7 @@ from lowering.capture.nki.dtypes import dtype_name, size_of
 from lowering.capture.nki.indexing_new import filled, place_of, slice_of
 from lowering.capture.nki.registers import dynamic_index
 from lowering.capture.nki.tile import Tile, dense
-from lowering.capture.nki.trace import HBM, SBUF, Indirect, View
+from lowering.capture.nki.trace import HBM, Indirect, View
 from lowering.capture.nki.tracer import here, unmodelled
 from lowering.capture.trace import TensorRef
 from lowering.errors import UsageError
@@ -221,18 +221,20 @@ class NkiTensor(Tile):
             return made
         if scalar_offset is not None and vector_offset is not None:
             raise UsageError(f"{here()}: ap takes a scalar_offset or a vector_offset, and not both")
-        extents = patterns.storage_extents(made)
+        extents = patterns.indirect_extents(self, made.dtype_name)
+        if not 0 <= indirect_dim < len(extents):
+            raise UsageError(f"{here()}: ap: indirect_dim {indirect_dim} of a tensor of shape {extents}")
         step = prod(extents[indirect_dim + 1 :])
         if vector_offset is not None:
-            return made._rows(_lanes("ap", vector_offset), indirect_dim, step, extents[0])
+            return made._rows(_lanes("ap", vector_offset), step, prod(extents) // step)
         number, register = dynamic_index(scalar_offset)
         if register is None:
             return made.remade(made.shape, made.strides, made.offset + number * step)
         return made._moved_by(register, step)
 
-    def _rows(self, lanes: Tile, dim: int, step: int, rows: int) -> Self:
-        if dim != 0 or self.storage.space == SBUF:
-            raise UsageError(f"{here()}: ap: a vector_offset is for dimension 0 of a tensor in HBM")
+    def _rows(self, lanes: Tile, step: int, rows: int) -> Self:
+        if self.on_chip:
+            raise UsageError(f"{here()}: ap: a vector_offset is for a tensor in HBM")
         if lanes.shape[0] != self.shape[0]:
             raise UsageError(f"{here()}: ap: {lanes.shape[0]} offsets for {self.shape[0]} rows of the pattern")
         if self.strides[0] != step:

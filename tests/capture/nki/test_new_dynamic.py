@@ -49,6 +49,22 @@ def scatter(table: Any, rows: Any) -> Any:
     return out
 
 
+def gather_of_blocks(table: Any, rows: Any) -> Any:
+    """Rows of a table of another shape: the stride of the pattern is that of dimension 1."""
+    out = sb(4, 6)
+    blocks = _in_hbm(table).reshape((2, 5, 6))
+    nisa.dma_copy(out, blocks.ap([[6, 4], [1, 6]], vector_offset=rows, indirect_dim=1))
+    return out
+
+
+def moved_by_half_rows(table: Any, place: Any) -> Any:
+    """A shape that is given to have a dimension of the wanted stride."""
+    out = sb(1, 6)
+    halves = _in_hbm(table).reshape((20, 3))
+    nisa.dma_copy(out, halves.ap([[6, 1], [1, 6]], scalar_offset=place, indirect_dim=0))
+    return out
+
+
 def moved(table: Any, place: Any) -> Any:
     out = sb(2, 6)
     nisa.dma_copy(out, _in_hbm(table).ap([[6, 2], [1, 6]], scalar_offset=place))
@@ -111,7 +127,9 @@ CASES: list[tuple[Callable[..., Any], np.ndarray, np.ndarray]] = [
     (gather_part, ROWS, TABLE[ROWS[:, 0], 2:5]),
     (gather_by_view, ROWS, TABLE[ROWS[:, 0], 1:3]),
     (scatter, ROWS, _scattered()),
+    (gather_of_blocks, ROWS, TABLE[ROWS[:, 0]]),
     (moved, ONE, TABLE[4:6]),
+    (moved_by_half_rows, ONE, TABLE[2:3]),
     (selected, ONE, TABLE[4:5]),
     (by_register, ONE, TABLE[:, 4:6]),
     (stored, ONE, ONE),

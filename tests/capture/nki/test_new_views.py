@@ -112,6 +112,10 @@ def test_rows_that_the_device_chooses() -> None:
             chosen[1:3]
         with refused("4 offsets for 3 rows"):
             table.ap([[8, 3], [1, 8]], vector_offset=rows)
+        with refused("indirect_dim 2 of a tensor of shape (10, 8)"):
+            table.ap([[8, 4], [1, 8]], vector_offset=rows, indirect_dim=2)
+        with refused("a vector_offset is for a tensor in HBM"):
+            sb(10, 8).ap([[8, 4], [1, 8]], vector_offset=rows)
         with refused("(P, 1) in SBUF"):
             table.vector_select(0, hbm(4, 1, dtype="int32"))
         free = sb(16, 64).indirect(sb(16, 2, dtype="uint16"), num_elem=20)
