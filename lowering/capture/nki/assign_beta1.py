@@ -17,8 +17,9 @@ from lowering.capture.nki.masks_beta1 import Box
 from lowering.capture.nki.ops import ALU
 from lowering.capture.nki.tensor_beta1 import Tensor
 from lowering.capture.nki.tile import Tile
-from lowering.capture.nki.trace import PSUM, Instr
+from lowering.capture.nki.trace import PSUM, Indirect, Instr, Operand
 from lowering.capture.nki.tracer import current, here, plain, unmodelled
+from lowering.capture.trace import TensorRef
 from lowering.errors import UsageError
 
 _LOADS = frozenset(["nc_dma_copy", "dma_transpose"])
@@ -27,6 +28,7 @@ _MOVES = _LOADS | {"nc_copy", "transpose"}
 
 def assign(dst: Tensor, value: Any) -> None:
     """``dst[...] = value``: a tile, or a number."""
+    dst.occupy()
     if isinstance(value, bool | int | float | np.generic):
         instructions.memset(dst, value)
         noted(dst, float(value) != 0.0)
@@ -42,6 +44,7 @@ def assign(dst: Tensor, value: Any) -> None:
 
 def add_into(dst: Tensor, value: Any) -> Tensor:
     """``dst += value``."""
+    dst.occupy()
     if isinstance(value, Tensor) and dst.storage.space == PSUM and _is_matmul(value):
         if _retarget(dst, value, asked=None):
             return dst
@@ -132,9 +135,17 @@ def _retarget(dst: Tensor, value: Tensor, asked: bool | None) -> bool:
 
 def _same_numbers(instr: Instr, value: Tensor, dst: Tensor) -> bool:
     """One rounding to dst gives what rounding to the value's dtype first does."""
-    if value.dtype_name in (dst.dtype_name, "float32"):
+    if value.dtype_name == dst.dtype_name:
         return True
-    return instr.op in _MOVES and dst.dtype_name == "float32" and value.dtype_name in FLOATS
+    if value.dtype_name == "float32":
+        return dst.dtype_name in FLOATS  # an integer of more than 24 bits may be rounded on its way
+    moves = instr.op in _MOVES and dst.dtype_name == "float32" and value.dtype_name in FLOATS
+    return moves and _dtype(instr.src[0]) == value.dtype_name
+
+
+def _dtype(operand: Operand) -> str:
+    view = operand.base if isinstance(operand, Indirect) else operand
+    return view.dtype if isinstance(view, TensorRef) else ""
 
 
 def _reaches(instr: Instr, dst: Tensor) -> bool:

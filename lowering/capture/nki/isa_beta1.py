@@ -235,10 +235,12 @@ def dma_copy(
 
 def dma_transpose(src: Any, *, axes: Any = None, mask: Any = None, dtype: Any = None, **_: Any) -> Tensor:
     tile = tile_of("src of dma_transpose", src)
-    unmasked("dma_transpose", mask)
     order = tuple(axes) if axes is not None else {2: (1, 0), 3: (2, 1, 0), 4: (3, 1, 2, 0)}.get(tile.ndim, ())
     if sorted(order) != list(range(tile.ndim)):
         raise UsageError(f"{here()}: dma_transpose: axes {axes} of a tensor of shape {tile.shape}")
+    if order == (1, 0):
+        return matmul_beta1.load_transpose2d(tile, mask, dtype)
+    unmasked("dma_transpose", mask)
     shape = tuple(tile.shape[axis] for axis in order)
     dst = result(shape, tile.dtype_name if dtype is None else dtype_name(dtype))
     return produced(dst, [], None, lambda d, m: instructions.dma_transpose(d, tile, order, m))

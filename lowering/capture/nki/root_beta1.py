@@ -5,6 +5,7 @@ What mode a kernel is for (jit, benchmark, simulation, ...) changes nothing of w
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -51,3 +52,10 @@ class FrameworkKernel:
 
 
 tensor = Tensor
+
+
+def __getattr__(name: str) -> Any:
+    """The modules inside, which `from neuronxcc import nki` has too."""
+    if name in ("compiler", "isa", "language", "typing"):
+        return importlib.import_module(f"neuronxcc.nki.{name}")
+    raise AttributeError(f"neuronxcc.nki has no {name}")

@@ -19,8 +19,8 @@ from lowering.capture.nki.dtypes import dtype_name, size_of
 from lowering.capture.nki.indices_beta1 import Index, Mask, ParDim
 from lowering.capture.nki.masks_beta1 import Box, regions, whole
 from lowering.capture.nki.tile import Tile, dense
-from lowering.capture.nki.trace import Indirect, Instr, NkiStorage, View
-from lowering.capture.nki.tracer import here, unmodelled
+from lowering.capture.nki.trace import PSUM, Indirect, Instr, NkiStorage, View
+from lowering.capture.nki.tracer import current, here, unmodelled
 from lowering.capture.trace import TensorRef
 from lowering.errors import UsageError
 
@@ -36,11 +36,33 @@ class Made:
     movable: bool = True
 
 
+@dataclass(slots=True)
+class Sharing:
+    """``tiles``: the number of each block's tile.  ``blocks``: the blocks' own.  ``owners``: who wrote a tile last."""
+
+    tiles: np.ndarray
+    blocks: np.ndarray
+    owners: dict[int, int]
+
+    def at(self, taken: tuple[Any, ...]) -> Sharing:
+        return Sharing(self.tiles[taken], self.blocks[taken], self.owners)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The tile ``number``, for one of the blocks that share it; ``tile``: all of it."""
+
+    owners: dict[int, int]
+    number: int
+    block: int
+    tile: TensorRef
+
+
 class Tensor(Tile):
     """``blocks``: how many of its first dimensions are block dimensions, before the partitions.
 
     ``_beyond``: the dimensions along which the view leaves its tensor, which only a mask allows.  ``made``: fresh.
-    ``_tiles``: for a tensor whose blocks share places (a modulo allocation), the number of each block's tile.
+    ``_sharing``: of a tensor whose blocks share places (a modulo allocation).  ``place``: of one block of such.
     """
 
     blocks = 0
@@ -49,7 +71,8 @@ class Tensor(Tile):
     limit: Box | None = None  # what an operand's own mask leaves of it: `t[i_p, i_f][i_p < n]`
     origins: tuple[frozenset[int], ...] = ()  # of each dimension: the index tiles that it was taken by
     _beyond: tuple[Reach, ...] = ()
-    _tiles: np.ndarray | None = None
+    _sharing: Sharing | None = None
+    place: Place | None = None
 
     @classmethod
     def allocated(
@@ -63,7 +86,7 @@ class Tensor(Tile):
         else:
             made = cls.new(space, (int(tiles.max()) + 1, *extents[blocks:]), dtype, blocks=1, **more)
             made = made.remade(extents, (0,) * blocks + dense(extents[blocks:]))
-            made._tiles = tiles
+            made._sharing = Sharing(tiles, np.arange(tiles.size).reshape(tiles.shape), {})
         made.blocks = blocks
         return made
 
@@ -76,7 +99,7 @@ class Tensor(Tile):
             raise unmodelled("an operand under a mask in other than a product")
         if self._beyond:
             self._told()
-        if self._tiles is not None:
+        if self._sharing is not None:
             raise unmodelled("an access to several blocks that share their place")
         return super().ref
 
@@ -99,6 +122,12 @@ class Tensor(Tile):
             undo, self.moved = self.moved, None
             undo()
 
+    def _viewed(self) -> None:
+        """A view of it is taken: the instructions that make it have to go on writing here."""
+        self.settle()
+        if self.made is not None:
+            self.made.movable = False
+
     def _told(self) -> None:
         reach = self._beyond[0]
         least, greatest = reach.bounds(self.shape)
@@ -106,7 +135,7 @@ class Tensor(Tile):
         raise UsageError(f"{here()}: {places}: out of bounds without a mask")
 
     def remade(self, shape: Sequence[int], strides: Sequence[int], offset: int | None = None, dtype: str = "") -> Self:
-        self.settle()
+        self._viewed()
         if self._indirect is not None:
             raise unmodelled("a view of an indirect access")
         if self._beyond:
@@ -122,7 +151,7 @@ class Tensor(Tile):
             raise unmodelled("a subscript of an indirect access")
         if self._beyond:
             self._told()
-        self.settle()
+        self._viewed()
         keep = self.blocks if self.on_chip else None
         access = resolved(key, self.shape, keep)
         shape, (strides, offset) = access.shape, strides_of(access, self.strides)
@@ -140,16 +169,29 @@ class Tensor(Tile):
     def _keep_blocks(self, made: Tensor, access: Access) -> None:
         if self.blocks:
             made.blocks = sum(dim is not None and dim < self.blocks for dim in access.kept)
-        if self._tiles is None:
+        made.place = self.place
+        if self._sharing is None:
             return
-        fixed = access.reaches[: self.blocks]
-        if all(reach.base < reach.extent and not any(reach.steps) for reach in fixed):
-            number = int(self._tiles[tuple(reach.base for reach in fixed)])
-            made.offset += number * prod(self.shape[self.blocks :])
-        elif all(n == extent for n, extent in zip(made.shape[: self.blocks], self.shape[: self.blocks])):
-            made._tiles = self._tiles
-        else:
+        taken = tuple(slice(None) if any(reach.steps) else reach.base for reach in access.reaches[: self.blocks])
+        kept = tuple(n for n, one in zip(self.shape, taken) if isinstance(one, slice))
+        if made.shape[: len(kept)] != kept or None in access.kept[: len(kept)]:
             raise unmodelled("an access to several blocks that share their place")
+        rest = self._sharing.at(taken)
+        if kept:
+            made._sharing = rest
+            return
+        size, number = prod(self.shape[self.blocks :]), int(rest.tiles)
+        made.offset += number * size
+        tile = TensorRef(self.storage.id, self._dtype, (size,), (1,), number * size)
+        made.place = Place(rest.owners, number, int(rest.blocks), tile)
+
+    def occupy(self) -> None:
+        """A write to a block that shares its place: what another block left there counts as never written."""
+        place = self.place
+        if place is not None and place.owners.get(place.number) != place.block:
+            place.owners[place.number] = place.block
+            if self.storage.space == PSUM:
+                current().mark(place.tile, False)
 
     def _gathered(self, access: Access, strides: tuple[int, ...], offset: int) -> Tensor:
         """Elements whose place along one dimension another tile holds."""
@@ -203,7 +245,7 @@ class Tensor(Tile):
         made = type(self)(self.storage, shape, self.strides, offset, self._dtype)
         reaches = [reach.cut(starts) for reach in self._beyond]
         made._beyond = tuple(reach for reach in reaches if reach.outside(shape))
-        made.origins = self.origins
+        made.origins, made.place = self.origins, self.place
         return made
 
     def _cut_indirect(self, starts: tuple[int, ...], shape: tuple[int, ...]) -> Tensor:

@@ -1,4 +1,4 @@
-"""Where the user's source asks for the truth of a value: in an ``if``, or in ``a if value else b``.
+"""Where the user's source asks whether there is a mask: in ``mask & more if mask else more``, which uses what it tests.
 
 Gives ``asks_for_presence``.  Looks at the running frames and at the files that they come from.
 """
@@ -18,7 +18,7 @@ _PACKAGE = str(Path(__file__).parent)
 
 
 def asks_for_presence() -> bool:
-    """Whether the user's innermost running expression is the test of a conditional expression."""
+    """Whether the user's innermost running expression is the test of a conditional expression that then uses it."""
     frame = sys._getframe(1)
     while frame is not None:
         code = frame.f_code
@@ -31,7 +31,7 @@ def asks_for_presence() -> bool:
 
 @cache
 def _tests(file: str) -> frozenset[tuple[int | None, int | None, int | None, int | None]]:
-    """(line, end line, column, end column) of all conditional expressions of a file and of their tests.
+    """(line, end line, column, end column) of those conditional expressions of a file, and of their tests.
 
     Which of the two the branch instruction has differs between versions of Python.
     """
@@ -39,5 +39,10 @@ def _tests(file: str) -> frozenset[tuple[int | None, int | None, int | None, int
         tree = ast.parse("".join(linecache.getlines(file)))
     except SyntaxError:
         return frozenset()
-    found = [one for node in ast.walk(tree) if isinstance(node, ast.IfExp) for one in (node, node.test)]
+    asking = [node for node in ast.walk(tree) if isinstance(node, ast.IfExp) and _occurs(node.test, node.body)]
+    found = [one for node in asking for one in (node, node.test)]
     return frozenset((one.lineno, one.end_lineno, one.col_offset, one.end_col_offset) for one in found)
+
+
+def _occurs(part: ast.expr, whole: ast.expr) -> bool:
+    return any(ast.dump(part) == ast.dump(node) for node in ast.walk(whole))

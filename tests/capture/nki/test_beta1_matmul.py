@@ -167,3 +167,32 @@ def test_masks_of_operands(tmp_path: Path) -> None:
     assert np.array_equal(result(tmp_path, OPERANDS.format("total"), a=a, b=b), want)
     with pytest.raises(Unsupported, match="an operand under a mask in other than a product"):
         captured(tmp_path, OPERANDS.format("right[i_k, i_n][i_k < 8] * 2"), a=a, b=b)
+
+
+TAKING_TURNS = """
+from neuronxcc import nki as whole
+from neuronxcc.starfish.support.dtype import bfloat16
+
+def bank(banks, idx, pdim_size, fdim_size):
+    return banks[idx[1]], 0, 0
+
+@nki.jit
+def kernel(a, b):
+    import functools
+    out = nl.ndarray((3, 8, 4), dtype=nl.float32, buffer=nl.shared_hbm)
+    place = whole.compiler.psum.alloc(functools.partial(bank, banks=[4, 5]))
+    total = nl.ndarray((3, 2, par_dim(8), 4), nl.float32, buffer=place)
+    for g in nl.affine_range(3):
+        for k in nl.affine_range(2):
+            total[g][0] += nisa.nc_matmul(nl.load(a[g, k * 16:(k + 1) * 16]), nl.load(b[k * 16:(k + 1) * 16]))
+        nl.store(out[g], total[g, 0])
+    return out
+"""
+
+
+def test_blocks_that_share_psum_start_anew(tmp_path: Path) -> None:
+    """Which block is added to counts, and not what another one left at its place."""
+    a, b = whole_numbers(3, 32, 8), whole_numbers(32, 4, seed=1)
+    trace = captured(tmp_path, TAKING_TURNS, a=a, b=b)
+    assert [i.attrs["accumulate"] for i in trace.instrs if i.op == "nc_mat_mul"] == [False, True] * 3
+    assert np.array_equal(evaluated(trace, a=a, b=b)[0], np.einsum("gkm,kn->gmn", a, b))
