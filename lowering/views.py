@@ -39,7 +39,7 @@ def _dimension_by_dimension(builder: Builder, value: Value, written: TensorRef, 
 
 def _source(strides: dict[int, int], written: TensorRef, stride: int, extent: int) -> int | None:
     """The written dimension that a wanted one walks along: the coarsest whose stride divides its own."""
-    if extent == 1 or stride == 0:
+    if extent == 1 or stride <= 0:  # one that walks back is no slice
         return None
     fits = [(s, d) for s, d in strides.items() if stride % s == 0 and stride // s * (extent - 1) < written.shape[d]]
     return max(fits, default=(0, None))[1]

@@ -227,6 +227,7 @@ class Tensor(Tile):
         boxes = regions(mask, self.shape, split=True)
         if len(boxes) != 1 or self._indirect is not None:
             raise unmodelled("an operand under a mask that is no box")
+        self._viewed()
         made = type(self)(self.storage, self.shape, self.strides, self.offset, self._dtype)
         made._beyond, made.origins = self._beyond, self.origins
         made.limit = None if boxes[0][0] == whole(self.shape) else boxes[0][0]

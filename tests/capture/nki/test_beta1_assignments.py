@@ -1,0 +1,62 @@
+"""What Beta-1's ``dst[...] = value`` keeps of the value: its rounding, its views, the order of its elements."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+
+from tests.capture.nki.beta1 import captured, evaluated, result
+
+KERNEL = """
+@nki.jit
+def kernel(x):
+    out = nl.ndarray((32, 16), dtype=x.dtype, buffer=nl.shared_hbm)
+    t = nl.load(x)
+    y = nl.ndarray((32, 16), dtype=x.dtype, buffer=nl.sbuf)
+    {}
+    nl.store(out, y)
+    return out
+"""
+X = (1 + np.random.default_rng(0).random((32, 16))).astype(np.float32)
+
+
+def test_a_cast_to_a_narrower_dtype_is_not_lost(tmp_path: Path) -> None:
+    found = result(tmp_path, KERNEL.format("y[...] = nl.copy(t, dtype=nl.bfloat16)"), x=X)
+    assert np.array_equal(found, X.astype(ml_dtypes.bfloat16).astype(np.float32))
+    assert not np.array_equal(found, X)
+
+
+def test_an_integer_that_goes_through_f32_is_rounded(tmp_path: Path) -> None:
+    large = (2**24 + 1 + np.arange(512, dtype=np.int32)).reshape(32, 16)
+    found = result(tmp_path, KERNEL.format("y[...] = nl.copy(t, dtype=nl.float32)"), x=large)
+    assert np.array_equal(found, large.astype(np.float32).astype(np.int32))
+    assert not np.array_equal(found, large)
+
+
+def test_a_view_that_was_taken_before_keeps_its_elements(tmp_path: Path) -> None:
+    body = """v = nl.add(t, 1.0)
+    w = v[0:32, 0:16]
+    y[...] = v
+    y[...] = nl.multiply(y, w)"""
+    assert np.array_equal(result(tmp_path, KERNEL.format(body), x=X), (X + 1) * (X + 1))
+
+
+def test_elements_in_reverse_order(tmp_path: Path) -> None:
+    body = """i_p, i_f = nl.arange(32)[:, None], nl.arange(8)[None, :]
+    y[...] = 0.0
+    y[i_p, 15 - i_f] = nl.add(t[i_p, 11 - 2 * i_f // 2], 0.5)"""
+    want, lanes = np.zeros_like(X), np.arange(8)
+    want[:, 15 - lanes] = X[:, 11 - lanes] + np.float32(0.5)
+    assert np.array_equal(result(tmp_path, KERNEL.format(body), x=X), want)
+
+
+def test_a_choice_by_a_loop_variable_is_its_value_and_told(tmp_path: Path) -> None:
+    """Only an expression that uses the mask which it tests asks whether there is one."""
+    body = """for i in nl.affine_range(2):
+        j = i * 8
+        y[:, j:j + 8] = nl.multiply(t[:, j:j + 8], 1.0 if i == 0 else 2.0)"""
+    trace = captured(tmp_path, KERNEL.format(body), x=X)
+    assert np.array_equal(evaluated(trace, x=X)[0], np.concatenate([X[:, :8], 2 * X[:, 8:]], axis=1))
+    assert any("which Beta-1 leaves undefined" in note for note in trace.notes)
