@@ -6,7 +6,7 @@ from lowering.errors import Unsupported
 from lowering.frontends.nki.state import State
 from lowering.ir.builder import Builder
 from lowering.ir.program import Value
-from lowering.ir.types import BOOL, DTYPES, DType
+from lowering.ir.types import BOOL, DTYPES
 
 _PLAIN = {"add": "add", "subtract": "sub", "mult": "mul"}
 _COMPARISONS = {"is_equal": "eq", "not_equal": "ne", "is_gt": "gt", "is_ge": "ge", "is_lt": "lt", "is_le": "le"}
@@ -38,7 +38,7 @@ def apply(state: State, op: str, x: Value, y: Value) -> Value:
         first = b.cmp("ge" if op == "abs_max" else "le", b("abs", x), b("abs", y))
         return b("select", first, x, y)
     if op in _COMPARISONS:
-        return state.one_or_zero(b.cmp(_COMPARISONS[op], x, y))
+        return state.one_or_zero(state.compared(_COMPARISONS[op], x, y))
     if op in _LOGICAL:
         return state.one_or_zero(b(_LOGICAL[op], state.truth(x), state.truth(y)))
     if op in _REMAINDERS:
@@ -124,12 +124,8 @@ def widened(b: Builder, x: Value, width: int) -> Value:
     return b.cast(x, DTYPES[f"{'i' if dt.kind == 'int' else 'u'}{width}"])
 
 
-def holds(b: Builder, op: str, x: Value, y: Value) -> Value:
+def holds(state: State, op: str, x: Value, y: Value) -> Value:
     """A comparison as a truth value; raises Unsupported for another operation."""
     if op not in _COMPARISONS:
-        raise Unsupported(f"{op} where a comparison is needed", b.span)
-    return b.cmp(_COMPARISONS[op], x, y)
-
-
-def bit_dtype(dt: DType) -> DType:
-    return DTYPES[f"u{dt.bits}"]
+        raise Unsupported(f"{op} where a comparison is needed", state.builder.span)
+    return state.compared(_COMPARISONS[op], x, y)

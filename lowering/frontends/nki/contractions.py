@@ -8,7 +8,7 @@ import numpy as np
 
 from lowering.capture.nki.trace import Indirect, Instr, Operand
 from lowering.errors import Unsupported
-from lowering.frontends.nki.numerics import converted, to_f32
+from lowering.frontends.nki.numerics import to_f32
 from lowering.frontends.nki.state import IMPL, State, handler
 from lowering.ir.program import Value
 
@@ -68,10 +68,10 @@ def _accumulated(state: State, instr: Instr, product: Value) -> Value:
 def transpose(state: State, instr: Instr) -> None:
     """Moves elements; nothing is rounded."""
     flat, to = state.flat(state.view(instr.src[0])), state.dtype(instr.dst[0])
-    state.put(instr, converted(state.builder, state.builder("transpose", flat, perm=(1, 0)), to))
+    state.put(instr, state.converted(state.builder("transpose", flat, perm=(1, 0)), to))
 
 
 @handler("dma_transpose")
 def dma_transpose(state: State, instr: Instr) -> None:
     value = state.builder("transpose", state.view(instr.src[0]), perm=instr.attrs["axes"])
-    state.put(instr, converted(state.builder, value, state.dtype(instr.dst[0])))
+    state.put(instr, state.converted(value, state.dtype(instr.dst[0])))

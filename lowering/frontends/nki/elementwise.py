@@ -8,7 +8,7 @@ from lowering.capture.nki.trace import Indirect, Instr, Operand
 from lowering.capture.trace import TensorRef
 from lowering.errors import Unsupported
 from lowering.frontends.nki import alu
-from lowering.frontends.nki.numerics import converted, from_f32, to_f32
+from lowering.frontends.nki.numerics import from_f32, to_f32
 from lowering.frontends.nki.state import State, handler
 from lowering.ir.program import Value
 from lowering.ir.types import DTYPES, I32, DType
@@ -21,7 +21,7 @@ def copy(state: State, instr: Instr) -> None:
     if instr.engine == "act" and state.trace.target in ("gen2", "trn1", "inf2"):
         state.put(instr, from_f32(state.builder, to_f32(state.builder, x), to))
     else:
-        state.put(instr, converted(state.builder, x, to))
+        state.put(instr, state.converted(x, to))
 
 
 @handler("mem_set")
@@ -61,7 +61,7 @@ def put_integers(state: State, instr: Instr, value: Value) -> None:
     """An exact integer; 32 bits into 32 bits keep their pattern, anything else goes through f32."""
     to, b = state.dtype(instr.dst[0]), state.builder
     same = to.is_integer and to.bits == value.type.dtype.bits
-    state.put(instr, b.bitcast(value, to) if same else converted(b, value, to))
+    state.put(instr, b.bitcast(value, to) if same else state.converted(value, to))
 
 
 @handler("tensor_scalar")
@@ -154,7 +154,7 @@ def reciprocal(state: State, instr: Instr) -> None:
 def copy_predicated(state: State, instr: Instr) -> None:
     """src where the predicate is not zero (or is, reversed); dst keeps its elements elsewhere."""
     b, shape, to = state.builder, state.shape(instr.dst[0]), state.dtype(instr.dst[0])
-    x = converted(b, state.spread(state.typed(instr.src[0], to), shape), to)
+    x = state.converted(state.spread(state.typed(instr.src[0], to), shape), to)
     where = predicate(state, instr.src[1], shape, instr.attrs["reverse_pred"])
     state.put(instr, b("select", where, x, b.reshape(state.read(instr.dst[0]), shape)))
 

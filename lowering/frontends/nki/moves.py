@@ -10,7 +10,7 @@ from lowering.capture.nki.trace import Indirect, Instr
 from lowering.capture.trace import TensorRef
 from lowering.errors import Unsupported
 from lowering.frontends.nki import indirect
-from lowering.frontends.nki.numerics import converted, to_f32
+from lowering.frontends.nki.numerics import to_f32
 from lowering.frontends.nki.reductions import folded
 from lowering.frontends.nki.state import State, handler
 from lowering.ir.program import Value
@@ -28,7 +28,7 @@ def dma_copy(state: State, instr: Instr) -> None:
         x = _kept_outside(state, instr, instr.src[0], x)
     match instr.attrs.get("compute_op", "none"):
         case "none":
-            state.put(instr, converted(b, x, to))
+            state.put(instr, state.converted(x, to))
         case "add":
             _added(state, instr, x)
         case other:
@@ -50,7 +50,7 @@ def _kept_outside(state: State, instr: Instr, view: Indirect, x: Value) -> Value
     b, places = state.builder, indirect.places(state, view)
     (extent,) = indirect.whole(state, view).shape
     inside = b("and", b.cmp("ge", places, b.like(0, places)), b.cmp("lt", places, b.like(extent, places)))
-    kept = converted(b, b.reshape(state.read(instr.dst[0]), x.type.shape), x.type.dtype)
+    kept = state.converted(b.reshape(state.read(instr.dst[0]), x.type.shape), x.type.dtype)
     return b("select", b.reshape(inside, x.type.shape), x, kept)
 
 
@@ -85,7 +85,7 @@ def shuffle(state: State, instr: Instr) -> None:
     keep = None if moved.all() else np.broadcast_to(moved.reshape(-1, *[1] * (len(shape) - 1)), shape)
     if instr.mask is not None and keep is not None:
         keep = keep & np.broadcast_to(instr.mask, shape)
-    state.put(instr, converted(b, b.reshape(value, shape), to), mask=keep)
+    state.put(instr, state.converted(b.reshape(value, shape), to), mask=keep)
 
 
 @handler("nc_n_gather")
@@ -94,7 +94,7 @@ def n_gather(state: State, instr: Instr) -> None:
     b, data = state.builder, state.flat(state.view(instr.src[0]))
     index = b.cast(state.flat(state.view(instr.src[1])), I64)
     value = b("gather", data, b.index(index.type.shape, 0), index)
-    state.put(instr, converted(b, b.reshape(value, state.shape(instr.dst[0])), state.dtype(instr.dst[0])))
+    state.put(instr, state.converted(b.reshape(value, state.shape(instr.dst[0])), state.dtype(instr.dst[0])))
 
 
 @handler("nc_local_gather")
@@ -124,7 +124,7 @@ def _put_first(state: State, instr: Instr, value: Value) -> None:
     b, shape, to = state.builder, state.shape(instr.dst[0]), state.dtype(instr.dst[0])
     lanes, count = value.type.shape
     room = prod(shape[1:])
-    value = converted(b, value, to)
+    value = state.converted(value, to)
     if count == room:
         return state.put(instr, b.reshape(value, shape))
     if count > room:
@@ -144,6 +144,6 @@ def register(state: State, instr: Instr) -> None:
     """A 32-bit register: what one element was when it was loaded, or a number, written to one element."""
     source, dst = instr.src[0], instr.dst[0]
     if isinstance(source, TensorRef | Indirect):
-        return state.put(instr, converted(state.builder, state.view(source), state.dtype(dst)))
+        return state.put(instr, state.converted(state.view(source), state.dtype(dst)))
     assert source is not None
     return state.put(instr, state.builder.constant(source, state.dtype(dst), state.shape(dst)))

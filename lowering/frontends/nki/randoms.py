@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from lowering.capture.nki.trace import Instr
-from lowering.frontends.nki.numerics import converted
 from lowering.frontends.nki.state import State, handler
 from lowering.ir.program import Value
 from lowering.ir.types import DTYPES, DType
@@ -13,7 +12,7 @@ from lowering.ir.types import DTYPES, DType
 def dropout(state: State, instr: Instr) -> None:
     """Elements set to 0 with a probability; nothing is scaled."""
     b, shape, to = state.builder, state.shape(instr.dst[0]), state.dtype(instr.dst[0])
-    x = converted(b, state.spread(state.view(instr.src[0]), shape), to)
+    x = state.converted(state.spread(state.view(instr.src[0]), shape), to)
     dropped = b.cmp("lt", _uniform(state, shape), state.f32(instr.src[1], shape))
     state.put(instr, b("select", dropped, b.like(0, x), x))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lowering.capture.nki.trace import Instr
 from lowering.errors import Unsupported
-from lowering.frontends.nki.numerics import converted, from_f32
+from lowering.frontends.nki.numerics import from_f32
 from lowering.frontends.nki.state import IMPL, State, handler
 from lowering.ir.program import Value
 from lowering.ir.types import DTYPES, F32, I32
@@ -45,7 +45,7 @@ def match_replace8(state: State, instr: Instr) -> None:
     for j in reversed(range(EIGHT)):
         place, free = _taken(state, x, vals, j, free)
         columns.append(place)
-    kept = b.reshape(converted(b, state.view(instr.src[0]), to), shape)
+    kept = b.reshape(state.converted(state.view(instr.src[0]), to), shape)
     new = from_f32(b, b.constant(instr.attrs["replace_value"], F32, shape), to)
     state.put(instr, b("select", b.reshape(free, shape), kept, new))
     if len(instr.dst) > 1:

@@ -11,9 +11,9 @@ from lowering.capture.nki.trace import Indirect, Instr, Operand
 from lowering.capture.trace import TensorRef
 from lowering.frontends.nki import alu
 from lowering.frontends.nki.elementwise import predicate
-from lowering.frontends.nki.numerics import converted, from_f32, to_f32
+from lowering.frontends.nki.numerics import Range, from_f32, to_f32
 from lowering.frontends.nki.registers import accumulate
-from lowering.frontends.nki.state import State, handler
+from lowering.frontends.nki.state import EXACT, State, handler
 from lowering.ir.program import Value
 from lowering.ir.types import F32, I32
 
@@ -26,7 +26,7 @@ def select_reduce(state: State, instr: Instr) -> None:
     x, y = (state.spread(state.typed(operand, to), shape) for operand in instr.src[1:])
     value = b("select", where, to_f32(b, x), to_f32(b, y))
     accumulate(state, instr, "dve", value)
-    state.put(instr, b("select", where, converted(b, x, to), converted(b, y, to)))
+    state.put(instr, b("select", where, state.converted(x, to), state.converted(y, to)))
 
 
 @handler("nc_range_select")
@@ -35,9 +35,9 @@ def range_select(state: State, instr: Instr) -> None:
     b, shape = state.builder, state.shape(instr.dst[0])
     x, low, high, start = instr.src
     flat = (shape[0], prod(shape[1:]))
-    index = b("add", b.cast(b.index(flat, 1, I32), F32), state.f32(start, flat))
+    index = _columns(state, start, flat)
     sides = zip(("comp_op0", "comp_op1"), (low, high), strict=True)
-    first, second = (alu.holds(b, instr.attrs[name], index, state.f32(bound, flat)) for name, bound in sides)
+    first, second = (alu.holds(state, instr.attrs[name], index, state.f32(bound, flat)) for name, bound in sides)
     inside = b.reshape(b("and", first, second), shape)
     other = b.constant(instr.attrs["on_false_value"], F32, shape)
     value = b("select", inside, state.f32(x, shape), other)
@@ -45,18 +45,28 @@ def range_select(state: State, instr: Instr) -> None:
     state.put_f32(instr, value)
 
 
+def _columns(state: State, start: Operand, shape: tuple[int, int]) -> Value:
+    """start + the place along the free axis, in f32."""
+    b, places = state.builder, state.builder.index(shape, 1, I32)
+    if isinstance(start, int | float) and start == int(start) and abs(start) + shape[1] < EXACT:
+        places = b("add", places, b.constant(int(start), I32, shape)) if start else places
+        state.ranges[places] = start, start + shape[1] - 1
+        return state.converted(places, F32)
+    return b("add", b.cast(places, F32), state.f32(start, shape))
+
+
 @handler("nc_affine_select")
 def affine_select(state: State, instr: Instr) -> None:
     """The tile where an affine expression of the place compares with 0 as asked, else a number."""
     b, shape, to = state.builder, state.shape(instr.dst[0]), state.dtype(instr.dst[0])
-    x = converted(b, state.spread(state.view(instr.src[0]), shape), to)
+    x = state.converted(state.spread(state.view(instr.src[0]), shape), to)
     other = from_f32(b, b.constant(instr.attrs["on_false_value"], F32, shape), to)
     given = instr.attrs.get("predicate")
     if given is not None:
         where = state.constant_mask(np.asarray(given, bool), shape)
     else:
         places = b.reshape(affine(state, instr, instr.src[1], shape[0]), shape)
-        where = alu.holds(b, instr.attrs["cmp_op"], places, b.like(0, places))
+        where = alu.holds(state, instr.attrs["cmp_op"], places, b.like(0, places))
     state.put(instr, b("select", where, x, other))
 
 
@@ -70,8 +80,19 @@ def iota(state: State, instr: Instr) -> None:
     else:
         places = affine(state, instr, instr.src[0], shape[0])
     places = b.reshape(places, shape)
+    if values is not None:
+        state.ranges[places] = int(np.min(values)), int(np.max(values))
+    elif isinstance(instr.src[0], int | float):
+        state.ranges[places] = _reached(instr, int(instr.src[0]), shape[0])
     same = to.is_integer and to.bits == 32
-    state.put(instr, b.bitcast(places, to) if same else converted(b, places, to))
+    state.put(instr, b.bitcast(places, to) if same else state.converted(places, to))
+
+
+def _reached(instr: Instr, offset: int, lanes: int) -> Range:
+    """The least and the greatest value of an affine expression of places."""
+    steps = [(instr.attrs["channel_multiplier"], lanes), *instr.attrs["pattern"]]
+    ends = [step * (count - 1) for step, count in steps]
+    return offset + sum(min(0, end) for end in ends), offset + sum(max(0, end) for end in ends)
 
 
 def affine(state: State, instr: Instr, offset: Operand, lanes: int) -> Value:

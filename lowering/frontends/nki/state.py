@@ -18,13 +18,14 @@ from lowering.errors import Unsupported
 from lowering.frontends.nki import indirect
 from lowering.frontends.nki.boxes import box_of, cut
 from lowering.frontends.nki.model import Model, sentence
-from lowering.frontends.nki.numerics import ANY, Range, from_f32, kir_dtype, to_f32
+from lowering.frontends.nki.numerics import ANY, Range, converted, from_f32, kir_dtype, range_of, to_f32
 from lowering.ir.builder import Builder
 from lowering.ir.composites import Composites
 from lowering.ir.program import Value
-from lowering.ir.types import BOOL, F32, DType
+from lowering.ir.types import BOOL, F32, I64, DType
 from lowering.memory import Memory
 
+EXACT = 2**24  # below it f32 has every integer
 IMPL = "nki"  # whose open orders are meant
 Handler = Callable[["State", Instr], None]
 HANDLERS: dict[str, Handler] = {}
@@ -44,8 +45,8 @@ def handler(*ops: str) -> Callable[[Handler], Handler]:
 class State:
     """``registers``: accumulators of the engines 'act' and 'dve', (partitions,) in f32, where they hold something.
 
-    ``engine``: of the instruction that is being lowered.  ``ranges``: where values in f32 are known to lie;
-    ``truths``: the truth values behind those that are 1.0 or 0.0.
+    ``engine``: of the instruction that is being lowered.  ``ranges``: where values are known to lie;
+    ``truths``: the truth values behind those that are 1.0 or 0.0; ``integers``: those behind values in f32.
     """
 
     trace: NkiTrace
@@ -55,6 +56,7 @@ class State:
     registers: dict[str, Value] = field(default_factory=dict)
     engine: str = ""
     ranges: dict[Value, Range] = field(default_factory=dict)
+    integers: dict[Value, Value | int] = field(default_factory=dict)
     truths: dict[Value, Value] = field(default_factory=dict)
     _assumed: dict[str, None] = field(default_factory=dict)
 
@@ -90,9 +92,19 @@ class State:
     def f32(self, operand: Operand, shape: tuple[int, ...] | None = None) -> Value:
         """An operand in f32, of ``shape``: numbers and one element per partition are spread over it."""
         x = self.typed(operand, F32)
+        if isinstance(operand, int | float) and abs(operand) < EXACT and operand == int(operand):
+            self.integers[x], self.ranges[x] = int(operand), (operand, operand)
         truth = self.truths.get(x)
-        x = to_f32(self.builder, x) if truth is None else self.one_or_zero(truth)
+        x = self.converted(x, F32) if truth is None else self.one_or_zero(truth)
         return x if shape is None else self.spread(x, shape)
+
+    def converted(self, x: Value, to: DType) -> Value:
+        """A copy: bit for bit between equal dtypes, through f32 otherwise; what is known of integers goes along."""
+        made = converted(self.builder, x, to)
+        if to is F32 and x.type.dtype.is_integer:
+            self.integers[made] = x
+            self.ranges[made] = self.ranges.get(x, range_of(x.type.dtype))
+        return made
 
     def typed(self, operand: Operand, dt: DType) -> Value:
         """An operand as it is; a number as a scalar of ``dt``."""
@@ -112,6 +124,14 @@ class State:
 
     def spread(self, x: Value, shape: tuple[int, ...]) -> Value:
         """Of ``shape``, whose elements x has in another order of free axes, or one of for each partition."""
+        made = self._spread(x, shape)
+        if x in self.integers and made is not x:
+            whole = self.integers[x]
+            self.integers[made] = whole if isinstance(whole, int) else self._spread(whole, shape)
+            self.ranges[made] = self.ranges[x]
+        return made
+
+    def _spread(self, x: Value, shape: tuple[int, ...]) -> Value:
         size = prod(x.type.shape)
         if size == prod(shape):
             return self.builder.reshape(x, shape)
@@ -144,6 +164,18 @@ class State:
         """x != 0."""
         known = self.truths.get(x)
         return self.builder.cmp("ne", x, self.builder.like(0, x)) if known is None else known
+
+    def compared(self, pred: str, x: Value, y: Value) -> Value:
+        """x pred y, both in f32; of the integers behind them where that is the same.
+
+        It is where one side stays below 2^24: rounding to f32 keeps the order of that one and any integer.
+        """
+        b, wholes = self.builder, [self.integers.get(v) for v in (x, y)]
+        small = any(max(map(abs, self.ranges.get(v, ANY))) < EXACT for v in (x, y))
+        if not small or any(w is None for w in wholes) or all(isinstance(w, int) for w in wholes):
+            return b.cmp(pred, x, y)
+        first, second = (b.constant(w, I64, x.type.shape) if isinstance(w, int) else b.cast(w, I64) for w in wholes)  # type: ignore[arg-type]
+        return b.cmp(pred, first, second)
 
     def narrowed(self, op: str, x: Value, limit: float, result: Value) -> Value:
         """``result`` = max or min of x and a number: it lies on one side of it."""

@@ -105,13 +105,27 @@ def test_rows_are_added(unique: bool) -> None:
     same(value(body, old, x, index), wanted)
 
 
-def test_an_index_for_every_element_is_refused() -> None:
+@pytest.mark.parametrize("lanes", [16, 48])
+def test_a_group_of_partitions_shares_its_columns(lanes: int) -> None:
+    """Element j in partition p is at column index[p // 16 * 16 + j % 16, j // 16]."""
+    x, index = given(lanes, 40), np.random.default_rng(0).integers(0, 40, (lanes, 2)).astype(np.int32)
+
     def body(a: Tile, i: Tile) -> Tile:
-        dst = tile((3, 4))
-        isa.dma_copy(dst, chosen(a, i, "free"))
+        dst = tile((lanes, 20))
+        isa.dma_copy(dst, chosen(a.remade((lanes, 20), a.strides), i, "free", step=16, dim=1))
         return dst
 
-    with pytest.raises(Unsupported, match="along the free axis"):
+    p, j = np.indices((lanes, 20))
+    same(value(body, x, index), x[p, index[p // 16 * 16 + j % 16, j // 16]])
+
+
+def test_an_index_of_a_kind_without_a_meaning_is_refused() -> None:
+    def body(a: Tile, i: Tile) -> Tile:
+        dst = tile((3, 4))
+        isa.dma_copy(dst, chosen(a, i, "diagonal"))
+        return dst
+
+    with pytest.raises(Unsupported, match="of kind diagonal"):
         lowered(body, given(3, 4), np.zeros((3, 1), np.int32))
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from lowering.capture.nki import instructions as isa
 from lowering.capture.nki.tile import Tile
-from tests.frontends.nki.instruction_runs import f32, given, rounded, run, same, tile, value
+from tests.frontends.nki.instruction_runs import f32, given, lowered, rounded, run, same, tile, value
 
 FP32_MIN = float(np.finfo(np.float32).min)
 
@@ -142,3 +144,36 @@ def test_match_replace8() -> None:
     ran = run(body, x, vals)
     same(ran.values[0], np.where(free, x, np.float32(-7)))
     same(ran.values[1], found.astype(np.uint32))
+
+
+def predicates(body: Any, *arrays: np.ndarray) -> set[str]:
+    """The dtypes in which a program compares."""
+    return {op.operands[0].type.dtype.name for op in lowered(body, *arrays).body.ops if op.name == "cmp"}
+
+
+@pytest.mark.parametrize("op", ["is_equal", "is_lt", "is_ge"])
+def test_integers_in_f32_are_compared_as_integers_where_that_is_the_same(op: str) -> None:
+    """A label against column numbers; beyond 2^24 a label is rounded in f32, and stays beyond every column."""
+    labels = np.array([[3], [0], [2**24 + 1], [-5], [2**31 - 1]], np.int32)
+
+    def body(label: Tile) -> Tile:
+        wide, column, dst = tile((5, 1)), tile((5, 6)), tile((5, 6))
+        isa.dma_copy(wide, label)
+        isa.iota(column, [[1, 6]])
+        isa.tensor_scalar(dst, column, op, wide)
+        return dst
+
+    wanted = {"is_equal": np.equal, "is_lt": np.less, "is_ge": np.greater_equal}[op](np.arange(6), labels)
+    same(value(body, labels), f32(wanted))
+    assert predicates(body, labels) == {"i64"}
+
+
+def test_large_integers_in_f32_are_compared_as_they_are_rounded() -> None:
+    labels = np.array([[2**24 + 1], [2**24 + 2]], np.int32)
+
+    def body(a: Tile) -> Tile:
+        dst = tile((2, 1))
+        isa.tensor_scalar(dst, a, "is_equal", float(2**24))
+        return dst
+
+    assert value(body, labels).tolist() == [[1.0], [0.0]] and predicates(body, labels) == {"f32"}
