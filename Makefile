@@ -40,7 +40,7 @@ layers: $(STAMP)  ## the import contracts
 
 check: lint types layers test  ## all of the above
 
-sweep: $(STAMP)  ## whole libraries (liger-kernel, JAX's Pallas operators): a table with reasons
+sweep: $(STAMP)  ## whole libraries (liger-kernel, JAX's Pallas operators, NKI kernels of six wheels): a table with reasons
 	$(BIN)/python -m tests.sweeps
 
 mutate: $(STAMP)  ## mutants of the corpus: how many survive at which verdict

@@ -8,8 +8,12 @@ import sys
 from tests.sweeps.pool import run
 from tests.sweeps.row import HEAD, Row, summary
 
-SWEEPS = {"liger": "tests.sweeps.liger:Liger", "pallas": "tests.sweeps.pallas:Pallas"}
-NAMES = {"liger": "tests.sweeps.liger:names", "pallas": "tests.sweeps.pallas:names"}
+SWEEPS = {
+    "liger": "tests.sweeps.liger:Liger",
+    "pallas": "tests.sweeps.pallas:Pallas",
+    "wheels": "tests.sweeps.wheels:Wheels",
+}
+NAMES = {name: path.partition(":")[0] + ":names" for name, path in SWEEPS.items()}
 
 
 def names_of(sweep: str) -> list[str]:
