@@ -29,7 +29,7 @@ from lowering.capture.nki.isa_new import (
 from lowering.capture.nki.language_beta1 import fp32
 from lowering.capture.nki.ops import activation as activation_of
 from lowering.capture.nki.ops import alu
-from lowering.capture.nki.produce_beta1 import like, produced, result, tile_of, under, unmasked
+from lowering.capture.nki.produce_beta1 import like, produced, result, tile_of, together, under, unmasked
 from lowering.capture.nki.promotion_beta1 import promoted
 from lowering.capture.nki.tensor_beta1 import Made, Tensor
 from lowering.capture.nki.tracer import current, here, unmodelled
@@ -69,6 +69,7 @@ def tensor_tensor(
 ) -> Tensor:
     x, y = tile_of("data1 of tensor_tensor", data1), tile_of("data2 of tensor_tensor", data2)
     name, chosen = alu(op), engine_name(engine)
+    x, y = together("tensor_tensor", x, y)
     dst = result(x.shape, promoted(x, y) if dtype is None else dtype_name(dtype))
     return produced(dst, [x, y], mask, lambda d, a, b, m: instructions.tensor_tensor(d, a, b, name, chosen, m))
 

@@ -75,6 +75,17 @@ def lifted(value: Tensor, rank: int) -> Tensor:
     return value if missing <= 0 else value.remade((1,) * missing + value.shape, (0,) * missing + value.strides)
 
 
+def together(what: str, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    """Both over their common shape, as numpy broadcasts; as many elements in other shapes are left as they are."""
+    if x.shape == y.shape or (x.partitions, x.free) == (y.partitions, y.free):
+        return x, y
+    try:
+        shape = np.broadcast_shapes(x.shape, y.shape)
+    except ValueError:
+        raise UsageError(f"{here()}: {what}: shapes {x.shape} and {y.shape} do not broadcast") from None
+    return x.spread(shape), y.spread(shape)
+
+
 def like(what: str, data: Any, dtype: Any) -> tuple[Tensor, Tensor]:
     """The operand as a tile, and a result of its shape and of ``dtype``, or of its own."""
     tile = tile_of(what, data)

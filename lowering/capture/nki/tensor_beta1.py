@@ -299,6 +299,9 @@ class Tensor(Tile):
         strides = [s if extent > 1 else 0 for s, extent in zip(self.strides, self.shape)]
         return self.remade(shape, (0,) * lead + tuple(strides))
 
+    def as_tile(self) -> Tensor:
+        return self
+
     def view(self, dtype: Any) -> Tensor:
         """The bytes under another dtype; the last dimension counts its elements."""
         name = dtype_name(dtype)

@@ -62,6 +62,21 @@ def test_layernorm(tmp_path: Path) -> None:
     assert np.allclose(result(tmp_path, LAYERNORM, x=x, weight=weight, bias=bias), want, rtol=1e-4, atol=1e-5)
 
 
+LANES = """
+@nki.jit
+def kernel(x, scale):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    scaled = nisa.tensor_tensor(nl.load(x), nl.load(scale), nl.multiply)
+    nl.store(out, nisa.tensor_tensor(scaled, nl.load(x[0:1, :]), np.add))
+    return out
+"""
+
+
+def test_tensor_tensor_broadcasts(tmp_path: Path) -> None:
+    x, scale = whole_numbers(8, 6), whole_numbers(8, 1, seed=1)
+    assert np.array_equal(result(tmp_path, LANES, x=x, scale=scale), x * scale + x[:1])
+
+
 ADD = """
 @nki.jit
 def kernel(a, b):
