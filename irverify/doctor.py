@@ -13,11 +13,14 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 CORE = ("numpy", "ml_dtypes", "numba", "scipy", "mpmath", "z3", "jaxlib")
 FRONT_ENDS = {"PyTorch": ("torch",), "Triton": ("torch", "triton"), "JAX and Pallas": ("jax",)}
+NEURON = ("nki", "neuronx-cc", "nki-library")  # distributions of the Neuron SDK (PyPI has empty ones of these names)
 REMEDY = {"torch": "pip install 'irverify[torch]'", "triton": "pip install 'irverify[triton]'"}
 _IMPORT_SECONDS = 60
 _PROBE = """
@@ -91,6 +94,20 @@ def cache_state() -> list[str]:
     return [f"numba cache in {place}: {state}{note}"]
 
 
+def nki_state() -> str:
+    """NKI needs nothing; what of the Neuron SDK is there is said, and not used."""
+    found = []
+    for name in NEURON:
+        with suppress(PackageNotFoundError):
+            found.append(f"{name} {version(name)}")
+    real = (
+        f"{', '.join(found)} installed here is not used"
+        if found
+        else "no Neuron SDK is installed here, and none is used"
+    )
+    return f"NKI: usable, nothing has to be installed ({real})"
+
+
 def print_findings(found: Examination, write: Callable[[str], object]) -> int:
     """The report; 0 when every package that irverify itself needs is there."""
     write(
@@ -100,6 +117,7 @@ def print_findings(found: Examination, write: Callable[[str], object]) -> int:
     for package in found.packages.values():
         write(f"  {package}")
     write("\nWhat can be compared")
+    write(f"  {nki_state()}")
     for kind, needed in FRONT_ENDS.items():
         lacking = [name for name in needed if found.packages[name].version is None]
         write(f"  {kind}: {'usable' if not lacking else 'not usable, for lack of ' + ', '.join(lacking)}")

@@ -105,6 +105,14 @@ def test_doctor_names_every_front_end() -> None:
     assert print_findings(found, lines.append) == 0
     text = "\n".join(lines)
     assert "Triton: not usable, for lack of triton" in text and "JAX and Pallas: usable" in text
+    assert "NKI: usable, nothing has to be installed (no Neuron SDK is installed here, and none is used)" in text
+
+
+def test_doctor_says_what_of_the_neuron_sdk_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    from irverify import doctor
+
+    monkeypatch.setattr(doctor, "NEURON", ("numpy", "no-such-package-at-all"))
+    assert f"(numpy {np.__version__} installed here is not used)" in doctor.nki_state()
 
 
 def test_root_is_not_needed_on_the_path(tmp_path: Path) -> None:
