@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -32,5 +33,11 @@ def simulate(kernel: Any) -> Kernel:
 _BETA1 = frozenset(["benchmark", "baremetal", "profile", "simulate_kernel", "trace", "tensor", "FrameworkKernel"])
 
 
+_MODULES = frozenset(["collectives", "compiler", "dtype", "isa", "language", "runtime", "typing"])
+
+
 def __getattr__(name: str) -> Any:
+    """The modules of the package are there without an import of their own."""
+    if name in _MODULES:
+        return importlib.import_module(f"nki.{name}")
     return missing("nki", name, _BETA1, {})

@@ -115,6 +115,13 @@ def test_names_that_are_not_there() -> None:
                 importlib.import_module(name)
 
 
+def test_modules_are_attributes_of_the_package() -> None:
+    with installed():
+        root = importlib.import_module("nki")
+        for name in ("dtype", "language", "isa", "typing", "collectives", "compiler", "runtime"):
+            assert getattr(root, name).__name__ == f"nki.{name}"
+
+
 def test_the_target_is_not_known_at_import(tmp_path: Path) -> None:
     with installed(), pytest.raises(UsageError, match=r"kernel\.py:2: nisa.get_nc_version\(\) outside of a kernel"):
         module_of(tmp_path, "import nki.isa as nisa\nVERSION = nisa.get_nc_version()\n")
