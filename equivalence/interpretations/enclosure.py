@@ -19,10 +19,12 @@ from equivalence.interpretations import interval as iv
 from equivalence.interpretations.base import Interpretation, Site
 from equivalence.interpretations.enclosure_accumulate import Accumulate
 from equivalence.interpretations.enclosure_integers import interval, planes, unknown, whole
+from equivalence.interpretations.error import is_mask
 from equivalence.interpretations.interval import Array, Interval
 from equivalence.interpretations.real_decisions import LARGEST
 from equivalence.interpretations.real_literals import SMALL, constants_of
 from lowering.ir.program import Program
+from lowering.ir.types import DType
 
 
 def form_ends(form: Form) -> tuple[float, float]:
@@ -54,13 +56,16 @@ class Enclosure(Accumulate, Interpretation):
         if not lanes.dtype.is_float:
             return planes(whole(data))
         with np.errstate(all="ignore"):
-            return planes(self._meant(data.astype(np.float64), lanes.dtype.name))
+            return planes(self._meant(data.astype(np.float64), lanes.dtype))
 
-    def _meant(self, data: Array, dtype: str) -> Interval:
-        """NaN is unknown; a recognised constant is the number it stands for."""
+    def _meant(self, data: Array, dt: DType) -> Interval:
+        """NaN is unknown; a recognised constant is the number it stands for, and a mask, which has no error, either."""
+        dtype = dt.name
         lo, hi = (np.where(np.isnan(data), end, data) for end in (-np.inf, np.inf))
         for value in np.unique(data[np.isfinite(data)]).tolist() if data.size <= SMALL else self._known(dtype):
             low, high = form_ends(self._form(dtype, value))
+            if is_mask(np.asarray(value), dt):
+                low, high = min(low, value), max(high, value)
             if (low, high) != (value, value):
                 lo, hi = np.where(data == value, low, lo), np.where(data == value, high, hi)
         return Interval(lo, hi)
