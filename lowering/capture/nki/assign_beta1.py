@@ -89,7 +89,7 @@ def _defined(value: Tensor, dst: Tensor) -> list[tuple[Box, np.ndarray | None]]:
 
 def _is_fresh(value: Tensor) -> bool:
     """The instructions that made it are the last ones."""
-    if value.made is None or value.moved is not None:
+    if value.made is None or value.moved is not None or value.made.at != len(current().trace.instrs):
         return False
     made = [instr for instr, _ in value.made.instrs]
     last = current().trace.instrs[len(current().trace.instrs) - len(made) :]

@@ -159,11 +159,12 @@ def affine_select(
     if not isinstance(pred, Mask | bool | np.bool_):
         raise UsageError(f"{here()}: pred of affine_select compares index tiles; it is a {type(pred).__name__}")
     chosen = pred.over(tile.shape) if isinstance(pred, Mask) else np.full(tile.shape, bool(pred))
-    dst.made = Made([])
+    made = []
     for box, concrete in under(mask, [dst, tile], dst.shape):
         part = np.ascontiguousarray(chosen[tuple(slice(*bounds) for bounds in box)])
         instructions.affine_select(dst.cut(box), None, 0, tile.cut(box), on_false_value, predicate=part, mask=concrete)
-        dst.made.instrs.append((current().trace.instrs[-1], box))
+        made.append((current().trace.instrs[-1], box))
+    dst.made = Made(made)
     return dst
 
 

@@ -49,10 +49,9 @@ class Kernel:
         kwargs = {name: argument(kind, value) for name, value in kwargs.items()}
         if not self.grid:
             return self.function(*args, **kwargs)
-        result, outer = None, (tracer.grid, tracer.place)
+        result, outer = None, (tracer.grid, tracer.place, tracer.shared, tracer.shared_seen)
         try:
-            tracer.grid = self.grid
-            tracer.shared.clear()
+            tracer.grid, tracer.shared = self.grid, []
             if self.generation == NEW:
                 return self._on_cores(args, kwargs)
             for place in np.ndindex(*self.grid):
@@ -60,7 +59,7 @@ class Kernel:
                 tracer.place = tuple(int(i) for i in place)
                 result = self.function(*args, **kwargs)
         finally:
-            tracer.grid, tracer.place = outer
+            tracer.grid, tracer.place, tracer.shared, tracer.shared_seen = outer
         return result
 
     def _on_cores(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

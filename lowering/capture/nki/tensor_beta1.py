@@ -7,7 +7,7 @@ Subscripts: access_beta1.py.  Assignment and retargeting: assign_beta1.py.  Oper
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from types import ModuleType
 from typing import Any, Self
@@ -29,11 +29,12 @@ from lowering.errors import UsageError
 class Made:
     """The instructions that wrote a tile, at the end of the trace so far, and the box that each wrote.
 
-    ``movable``: they may be given another destination.
+    ``movable``: they may be given another destination.  ``at``: how many instructions there were then.
     """
 
     instrs: list[tuple[Instr, Box]]
     movable: bool = True
+    at: int = field(default_factory=lambda: len(current().trace.instrs))
 
 
 @dataclass(slots=True)

@@ -146,3 +146,25 @@ def test_a_condition_on_loop_variables_counts_as_its_value(tmp_path: Path) -> No
     trace = captured(tmp_path, CONDITION, x=x)
     assert np.array_equal(evaluated(trace, x=x)[0], 6 * x)
     assert any("counts as its value in each turn" in note for note in trace.notes)
+
+
+NOTHING = """
+@nki.jit
+def kernel(x):
+    out = nl.ndarray((4, 4), dtype=x.dtype, buffer=nl.shared_hbm)
+    kept, lost = nl.zeros((4, 4), dtype=x.dtype), nl.zeros((4, 4), dtype=x.dtype)
+    kept[...] = nl.load(x, mask=nl.arange(4)[:, None] < 0)
+    nothing = nl.load(x, mask=nl.arange(4)[:, None] < 0)
+    nl.store(out, kept)
+    lost[...] = nothing
+    nl.store(out[0:2], lost[0:2])
+    return out
+"""
+
+
+def test_what_was_never_loaded_is_undefined(tmp_path: Path) -> None:
+    """Assigned at once it leaves its destination alone; later it is a tile of undefined contents."""
+    trace = captured(tmp_path, NOTHING, x=whole_numbers(4, 4))
+    copies = [instr for instr in trace.instrs if instr.op == "nc_copy"]
+    assert len(copies) == 1 and copies[0].span.line == 15
+    assert sum(instr.op == "mem_set" for instr in trace.instrs) == 2
