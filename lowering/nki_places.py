@@ -57,6 +57,9 @@ class Places:
         if ref.offset % free + reach >= free:
             said = "a view that runs over the end of a partition, of a tensor that shares its memory with another"
             raise Unsupported(said, storage.span)
+        if storage.pinned[1] % size:
+            said = f"a tensor at byte {storage.pinned[1]}, no multiple of {ref.dtype}'s, that shares its memory"
+            raise Unsupported(said, storage.span)
         first = (storage.pinned[0] - region.partition) * row + (storage.pinned[1] - region.byte) // size
         at = first + ref.offset // free * row + ref.offset % free
         return TensorRef(region.storage, ref.dtype, ref.shape, tuple(lanes), at)
@@ -68,7 +71,7 @@ def _row_bytes(storage: NkiStorage) -> int:
 
 def _overlap(a: NkiStorage, b: NkiStorage) -> bool:
     assert a.pinned is not None and b.pinned is not None
-    if a.space != b.space:
+    if (a.space, a.core) != (b.space, b.core):
         return False
     lanes = a.pinned[0] < b.pinned[0] + b.shape[0] and b.pinned[0] < a.pinned[0] + a.shape[0]
     return lanes and a.pinned[1] < b.pinned[1] + _row_bytes(b) and b.pinned[1] < a.pinned[1] + _row_bytes(a)

@@ -18,7 +18,7 @@ from lowering.capture.nki.tile import Tile
 from lowering.capture.nki.trace import BETA1, HBM, NEW, TARGETS, Indirect, NkiTrace
 from lowering.capture.nki.tracer import Tracer
 from lowering.capture.trace import TensorRef
-from lowering.errors import UNKNOWN_SPAN, UsageError
+from lowering.errors import UNKNOWN_SPAN, Unsupported, UsageError
 
 
 def capture_nki(
@@ -56,6 +56,8 @@ def _give_back(trace: NkiTrace, result: Any) -> None:
         if tile.on_chip:
             place = f"a tile in {tile.storage.space} (made at {tile.storage.span})"
             raise UsageError(f"{trace.kernel} returns {place}; a kernel returns HBM tensors: copy it to one")
+        if isinstance(tile.view_of, Indirect):
+            raise Unsupported(f"{trace.kernel} returns elements that other data choose", tile.storage.span)
         trace.outputs.append((f"out{number}", tile.ref))
     trace.outputs += _written(trace, {ref for _, ref in trace.outputs})
     if not trace.outputs:

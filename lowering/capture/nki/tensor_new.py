@@ -221,6 +221,8 @@ class NkiTensor(Tile):
             return made
         if scalar_offset is not None and vector_offset is not None:
             raise UsageError(f"{here()}: ap takes a scalar_offset or a vector_offset, and not both")
+        if self._indirect is not None:
+            raise UsageError(f"{here()}: a view has one index that only the device knows, and not two")
         extents = patterns.indirect_extents(self, made.dtype_name)
         if not 0 <= indirect_dim < len(extents):
             raise UsageError(f"{here()}: ap: indirect_dim {indirect_dim} of a tensor of shape {extents}")
@@ -229,7 +231,9 @@ class NkiTensor(Tile):
             return made._rows(_lanes("ap", vector_offset), step, prod(extents) // step)
         number, register = dynamic_index(scalar_offset)
         if register is None:
-            return made.remade(made.shape, made.strides, made.offset + number * step)
+            made = made.remade(made.shape, made.strides, made.offset + number * step)
+            patterns.within_storage(made)
+            return made
         return made._moved_by(register, step)
 
     def _rows(self, lanes: Tile, step: int, rows: int) -> Self:

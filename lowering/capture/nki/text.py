@@ -60,6 +60,8 @@ def _storage(storage: NkiStorage, files: Files, with_inputs: bool) -> str:
         attrs["name"] = storage.name
     if storage.blocks:
         attrs["blocks"] = storage.blocks
+    if storage.core:
+        attrs["core"] = storage.core
     if storage.pinned is not None:
         attrs["pinned"] = storage.pinned
     if storage.data is not None and (with_inputs or storage.origin != "input"):

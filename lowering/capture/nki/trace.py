@@ -28,7 +28,8 @@ class NkiStorage:
 
     ``origin``: 'input' | 'empty' (contents undefined) | 'data' (``data`` holds the values).  ``pinned``: the place
     that the source gives it (partition, byte within the partition); None where the compiler chooses.  ``blocks``: on
-    chip, how many dimensions come before the partitions (Beta-1): one tile lies behind the other.
+    chip, how many dimensions come before the partitions (Beta-1): one tile lies behind the other.  ``core``: whose
+    memory it is in, on chip.
     """
 
     id: int
@@ -41,6 +42,7 @@ class NkiStorage:
     pinned: tuple[int, int] | None = None
     span: Span = UNKNOWN_SPAN
     blocks: int = 0
+    core: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from lowering.capture.nki.trace import SHARED_HBM, Indirect, Instr, Loop, NkiStorage, NkiTrace, Operand, View
+from lowering.capture.nki.trace import ON_CHIP, SHARED_HBM, Indirect, Instr, Loop, NkiStorage, NkiTrace, Operand, View
 from lowering.capture.trace import TensorRef
 from lowering.capture.user_frames import is_user_file
 from lowering.errors import UNKNOWN_SPAN, Span, Unsupported, UsageError
@@ -102,7 +102,8 @@ class Tracer:
         return made
 
     def _new(self, space: str, dtype: str, extents: tuple[int, ...], more: dict[str, Any]) -> NkiStorage:
-        made = NkiStorage(next(self._ids), space, dtype, extents, span=here(), **more)
+        core = self.core if space in ON_CHIP else 0
+        made = NkiStorage(next(self._ids), space, dtype, extents, span=here(), core=core, **more)
         self.made_in[made.id] = tuple(self.loops)
         self.trace.storages[made.id] = made
         return made
@@ -135,8 +136,16 @@ class Tracer:
 
     def _window(self, dst: TensorRef) -> np.ndarray:
         """Which elements of a view a matmul has written: writable, in the view's shape."""
+        storage = self.trace.storages[dst.storage]
+        size = prod(storage.shape)
+        if dst.dtype != storage.dtype:
+            raise unmodelled(f"a product that is written to a {storage.dtype} tile as {dst.dtype}")
+        reaches = [stride * (extent - 1) for stride, extent in zip(dst.strides, dst.shape, strict=True)]
+        low, high = (dst.offset + sum(bound(reach, 0) for reach in reaches) for bound in (min, max))
+        if low < 0 or high >= size:
+            raise UsageError(f"{here()}: a product is written beyond its tile of shape {storage.shape}")
         if dst.storage not in self._written:
-            self._written[dst.storage] = np.zeros(prod(self.trace.storages[dst.storage].shape), bool)
+            self._written[dst.storage] = np.zeros(size, bool)
         return as_strided(self._written[dst.storage][dst.offset :], dst.shape, dst.strides)
 
     def fresh_psum(self, storage: int) -> None:

@@ -1,12 +1,16 @@
 """Accumulator registers of the Scalar and the Vector engine: one f32 per partition, kept across instructions.
 
 NKI.md §1.6: ACT's is shared by activation, activation_reduce and activate2; the Vector engine's by exponential,
-range_select, select_reduce, tensor_scalar_reduce and tensor_scalar_cumulative, where an idle one may clobber it.
+range_select, select_reduce, tensor_scalar_reduce and tensor_scalar_cumulative, where an idle one may clobber it.  Every
+core has its own.  An instruction's lanes are the partitions of its destination.
 """
 
 from __future__ import annotations
 
-from lowering.capture.nki.trace import Instr, Operand
+from math import prod
+
+from lowering.capture.nki.dtypes import size_of
+from lowering.capture.nki.trace import Indirect, Instr, Operand
 from lowering.errors import Unsupported
 from lowering.frontends.nki import alu
 from lowering.frontends.nki.numerics import to_f32
@@ -24,25 +28,61 @@ def accumulate(state: State, instr: Instr, register: str, x: Value, init: Operan
     lanes = x.type.shape[0]
     if command == "idle":
         if register == "dve":
-            state.registers.pop(register, None)
+            _clobber(state, instr, register)
     elif command == "reset":
-        state.registers[register] = state.builder.constant(alu.IDENTITY[op], F32, (lanes,))
+        keep(state, instr, register, state.builder.constant(alu.IDENTITY[op], F32, (lanes,)))
     else:
         folded = fold(state, op, _taken(state, instr, op, x))
-        state.registers[register] = combined(state, op, _before(state, register, command, op, lanes, init), folded)
+        before = _before(state, instr, register, op, lanes, init)
+        keep(state, instr, register, combined(state, op, before, folded))
     if len(instr.dst) > 1:
-        give(state, instr, held(state, register, lanes))
+        give(state, instr, held(state, instr, register, lanes))
 
 
-def held(state: State, register: str, lanes: int) -> Value:
+def keep(state: State, instr: Instr, register: str, value: Value) -> None:
+    """The register holds ``value``, (lanes,), in the instruction's lanes; what it held in some of these is gone."""
+    first = _first_lane(state, instr)
+    for key in _others(state, instr, register, value.type.shape[0]):
+        del state.registers[key]
+    state.registers[register, instr.core, first] = value
+
+
+def held(state: State, instr: Instr, register: str, lanes: int) -> Value:
     """What the register holds, (lanes,); no particular value where nothing has been put in."""
-    found = state.registers.get(register)
-    if found is None:
-        return state.builder("undefined", to="f32", shape=(lanes,))
-    if found.type.shape != (lanes,):
-        span = state.builder.span
-        raise Unsupported(f"an accumulator of {found.type.shape[0]} partitions that is used for {lanes}", span)
-    return found
+    found = state.registers.get((register, instr.core, _first_lane(state, instr)))
+    if found is not None and found.type.shape == (lanes,):
+        return found
+    for _, _, first in _others(state, instr, register, lanes):
+        said = (
+            f"an accumulator of partitions from {first} on that is used for {lanes} from {_first_lane(state, instr)} on"
+        )
+        raise Unsupported(said, state.builder.span)
+    return state.builder("undefined", to="f32", shape=(lanes,))
+
+
+def _others(state: State, instr: Instr, register: str, lanes: int) -> list[tuple[str, int, int]]:
+    """Where the register of the core holds something in one of so many lanes."""
+    start = _first_lane(state, instr)
+    return [
+        (name, core, first)
+        for (name, core, first), value in state.registers.items()
+        if (name, core) == (register, instr.core) and first < start + lanes and start < first + value.type.shape[0]
+    ]
+
+
+def _clobber(state: State, instr: Instr, register: str) -> None:
+    for key in [key for key in state.registers if key[:2] == (register, instr.core)]:
+        del state.registers[key]
+
+
+def _first_lane(state: State, instr: Instr) -> int:
+    """The partition that the destination starts at."""
+    view = instr.dst[0]
+    base = view.base if isinstance(view, Indirect) else view
+    storage = state.trace.storages[base.storage]
+    row = prod(storage.shape[storage.blocks + 1 :]) * size_of(storage.dtype)
+    lane = base.offset * size_of(base.dtype) // row % storage.shape[storage.blocks]
+    return lane + (storage.pinned[0] if storage.pinned else 0)
 
 
 def give(state: State, instr: Instr, total: Value) -> None:
@@ -65,15 +105,15 @@ def combined(state: State, op: str, before: Value | None, folded: Value) -> Valu
     return folded if before is None else alu.apply(state, op, before, folded)
 
 
-def _before(state: State, register: str, command: str, op: str, lanes: int, init: Operand) -> Value | None:
-    match command:
+def _before(state: State, instr: Instr, register: str, op: str, lanes: int, init: Operand) -> Value | None:
+    match instr.attrs["reduce_cmd"]:
         case "reset_reduce":
             return None
         case "reduce":
-            return held(state, register, lanes)
+            return held(state, instr, register, lanes)
         case "load_reduce":
             return state.spread(to_f32(state.builder, state.typed(init, F32)), (lanes,))
-        case _:
+        case command:
             raise Unsupported(f"reduce_cmd {command} with {op}", state.builder.span)
 
 

@@ -8,7 +8,7 @@ from lowering.capture.nki.trace import Instr
 from lowering.errors import Unsupported
 from lowering.frontends.nki import alu
 from lowering.frontends.nki.elementwise import with_operand
-from lowering.frontends.nki.registers import held
+from lowering.frontends.nki.registers import held, keep
 from lowering.frontends.nki.state import IMPL, State, handler
 from lowering.ir.program import Value
 from lowering.ir.types import F32, TensorType
@@ -69,7 +69,7 @@ def tensor_scalar_cumulative(state: State, instr: Instr) -> None:
     else:
         value = scanned(state, first, (x,), lambda acc, a: alu.apply(state, op, a, acc))
     last = b("slice", value, start=(0, extent - 1), limit=(lanes, extent), step=(1, 1))
-    state.registers["dve"] = b.reshape(last, (lanes,))
+    keep(state, instr, "dve", b.reshape(last, (lanes,)))
     state.put_f32(instr, value)
 
 
@@ -81,6 +81,6 @@ def _first(state: State, instr: Instr, lanes: int) -> Value:
         case "load_reduce":
             return state.f32(instr.src[2], (lanes,))
         case "reduce":
-            return held(state, "dve", lanes)
+            return held(state, instr, "dve", lanes)
         case other:
             raise Unsupported(f"tensor_scalar_cumulative with reduce_cmd {other}", instr.span)

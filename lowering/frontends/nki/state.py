@@ -43,7 +43,7 @@ def handler(*ops: str) -> Callable[[Handler], Handler]:
 
 @dataclass
 class State:
-    """``registers``: accumulators of the engines 'act' and 'dve', (partitions,) in f32, where they hold something.
+    """``registers``: accumulators by engine ('act' or 'dve'), core and first partition, (partitions,) in f32.
 
     ``engine``: of the instruction that is being lowered.  ``ranges``: where values are known to lie;
     ``truths``: the truth values behind those that are 1.0 or 0.0; ``integers``: those behind values in f32.
@@ -53,7 +53,7 @@ class State:
     builder: Builder
     memory: Memory
     model: Model = field(default_factory=Model)
-    registers: dict[str, Value] = field(default_factory=dict)
+    registers: dict[tuple[str, int, int], Value] = field(default_factory=dict)
     engine: str = ""
     ranges: dict[Value, Range] = field(default_factory=dict)
     integers: dict[Value, Value | int] = field(default_factory=dict)

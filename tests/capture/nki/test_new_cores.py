@@ -145,3 +145,33 @@ def test_cores_that_return_different_tensors() -> None:
 
     with pytest.raises(Unsupported, match="different tensors"):
         traced(nki.jit(kernel)[2])
+
+
+@nki.jit
+def at_one_place(x: Any) -> Any:
+    """Each core keeps its half at the same place of its own memory."""
+    out = nl.ndarray((8, 6), nl.float32, buffer=nl.shared_hbm)
+    core = nl.program_id(0)
+    mine = nl.ndarray((4, 6), nl.float32, buffer=nl.sbuf, address=(0, 0))
+    nisa.dma_copy(mine, x[nl.ds(core * 4, 4)])
+    nisa.core_barrier(out, (0, 1))
+    nisa.dma_copy(out[nl.ds(core * 4, 4)], mine)
+    return out
+
+
+@nki.jit
+def accumulated(x: Any) -> Any:
+    """Each core's accumulator adds up its half twice."""
+    out = nl.ndarray((8, 1), nl.float32, buffer=nl.shared_hbm)
+    core = nl.program_id(0)
+    mine, copied, total = nl.load(x[nl.ds(core * 4, 4)]), nl.ndarray((4, 6), nl.float32), nl.ndarray((4, 1), nl.float32)
+    nisa.activation(copied, nl.copy, mine, reduce_op=nl.add, reduce_cmd=nisa.reduce_cmd.reset_reduce)
+    nisa.core_barrier(out, (0, 1))
+    nisa.activation(copied, nl.copy, mine, reduce_op=nl.add, reduce_cmd=nisa.reduce_cmd.reduce, reduce_res=total)
+    nisa.dma_copy(out[nl.ds(core * 4, 4)], total)
+    return out
+
+
+def test_a_place_and_an_accumulator_are_of_one_core() -> None:
+    assert np.array_equal(run(at_one_place[2]), X)
+    assert np.array_equal(run(accumulated[2])[:, 0], 2 * X.sum(1))

@@ -139,3 +139,21 @@ CASES: list[tuple[Callable[..., Any], np.ndarray, np.ndarray]] = [
 @pytest.mark.parametrize(("body", "index", "wanted"), CASES, ids=[case[0].__name__ for case in CASES])
 def test_elements_that_the_device_chooses(body: Callable[..., Any], index: np.ndarray, wanted: np.ndarray) -> None:
     assert np.array_equal(values(body, TABLE, index), wanted)
+
+
+def test_a_second_index_is_refused() -> None:
+    with kernel():
+        data, index, register = sb(8, 64), sb(1, 1, dtype="int32"), nisa.register_alloc()
+        nisa.register_load(register, index)
+        moved = data[:, nl.ds(register, 8)]
+        with refused("one index that only the device knows, and not two"):
+            moved.ap([[64, 8], [1, 8]], scalar_offset=index)
+        with refused("of a tensor of 512 elements"):
+            data.ap([[64, 8], [1, 8]], scalar_offset=8)
+
+
+def test_a_product_in_a_tile_of_another_dtype_is_refused() -> None:
+    with kernel():
+        narrow = ps(128, 512).view("bfloat16")
+        with unmodelled("a product that is written to a float32 tile as bfloat16"):
+            nisa.nc_matmul(narrow[:, 512:1024], sb(128, 128), sb(128, 512))

@@ -13,7 +13,7 @@ from lowering.capture.nki import isa_new as nisa
 from lowering.capture.nki import language_new as nl
 from lowering.capture.nki import root_new as nki
 from lowering.capture.nki.host import capture_nki
-from lowering.errors import UsageError
+from lowering.errors import Unsupported, UsageError
 from lowering.nki_program import lower_nki
 
 X = np.arange(4 * 6, dtype=np.float32).reshape(4, 6)
@@ -152,3 +152,16 @@ def test_the_device_is_named() -> None:
         assert trace.instrs[1].src[1] == factor
     with pytest.raises(UsageError, match="no NKI target"):
         capture_nki(kernel, [X], names=("x",), target="sm_80")
+
+
+@nki.jit
+def chosen(x: Any) -> Any:
+    out, rows = nl.ndarray((4, 6), x.dtype, buffer=nl.shared_hbm), nl.ndarray((2, 1), nl.int32)
+    nisa.memset(rows, 2)
+    nisa.dma_copy(out, x)
+    return out.vector_select(0, rows)
+
+
+def test_elements_that_other_data_choose_are_not_returned() -> None:
+    with pytest.raises(Unsupported, match="chosen returns elements that other data choose"):
+        capture_nki(chosen, [X], names=("x",))

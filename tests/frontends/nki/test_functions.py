@@ -10,7 +10,7 @@ import pytest
 from lowering.capture.nki import instructions as isa
 from lowering.capture.nki.tile import Tile
 from lowering.errors import Unsupported
-from tests.frontends.nki.instruction_runs import f32, given, lowered, rounded, run, same, tile, value
+from tests.frontends.nki.instruction_runs import f32, given, lowered, part, rounded, run, same, tile, value
 
 FUNCTIONS = {
     "exp": np.exp, "log": np.log, "sqrt": np.sqrt, "rsqrt": lambda x: 1 / np.sqrt(x), "tanh": np.tanh, "sin": np.sin,
@@ -142,7 +142,7 @@ def test_an_accumulator_of_other_partitions_is_refused() -> None:
         isa.activation(tile((2, 3)), "copy", c, reduce_op="add", reduce_res=total, reduce_cmd="reduce")
         return total
 
-    with pytest.raises(Unsupported, match="accumulator of 4 partitions that is used for 2"):
+    with pytest.raises(Unsupported, match="accumulator of partitions from 0 on that is used for 2 from 0 on"):
         lowered(body, whole(4, 3), whole(2, 3))
 
 
@@ -184,3 +184,22 @@ def test_masked_elements_take_no_part_in_the_accumulator() -> None:
     ran = run(body, x)
     same(ran.values[1], (x * mask).sum(1, keepdims=True).astype(np.float32))
     assert (ran.poison[0] == ~mask).all() and not ran.poison[1].any()
+
+
+def test_each_lane_has_its_own_accumulator() -> None:
+    """What partitions 0 to 3 have added up is not touched by 4 to 7, nor read by them."""
+
+    def body(a: Tile) -> tuple[Tile, Tile]:
+        dst, total, other = tile((8, 3)), tile((4, 1)), tile((4, 1))
+        for rows in (slice(0, 4), slice(4, 8)):
+            halves = part(dst, rows, slice(None)), part(a, rows, slice(None))
+            isa.activation(halves[0], "copy", halves[1], reduce_op="add", reduce_cmd="reset_reduce")
+        for rows, result in ((slice(0, 4), total), (slice(4, 8), other)):
+            halves = part(dst, rows, slice(None)), part(a, rows, slice(None))
+            isa.activation(halves[0], "copy", halves[1], reduce_op="add", reduce_res=result, reduce_cmd="reduce")
+        return total, other
+
+    x = given(8, 3)
+    total, other = run(body, x).values
+    want = 2 * x.astype(np.float64).sum(axis=1, keepdims=True)
+    assert np.allclose(total, want[:4], rtol=1e-5) and np.allclose(other, want[4:], rtol=1e-5)

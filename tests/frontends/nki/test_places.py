@@ -58,3 +58,8 @@ def test_elements_of_other_sizes_are_refused() -> None:
 @pytest.mark.parametrize("second", [(3, 0), (0, 16), (8, 32)])
 def test_what_does_not_overlap_stays(second: tuple[int, int]) -> None:
     assert np.array_equal(run((0, 0), second), X)
+
+
+def test_a_place_between_elements_is_refused() -> None:
+    with pytest.raises(Unsupported, match="at byte 2, no multiple of float32's"):
+        run((0, 0), (0, 2))
