@@ -44,6 +44,8 @@ def engines(trace: NkiTrace) -> Iterator[Finding]:
 
 def _memories(trace: NkiTrace, instr: Instr) -> Iterator[Finding]:
     for access in accesses(instr):
+        if instr.op == "core_barrier":  # names data, and moves none
+            continue
         where, verb = space(trace, access.ref), "writes" if access.writes else "reads"
         said = f"{instr.op} on {NAMES.get(instr.engine, 'its engine')} {verb} {named(trace, access.ref)}"
         if instr.engine == "pool" and where == PSUM:

@@ -67,7 +67,12 @@ def high_water(trace: NkiTrace, where: str) -> Peak:
     Tiles of at most 32 (64) partitions may share theirs with three (one) more of their kind.  A tile whose place the
     source names counts from the beginning of its place, so that tiles at one place count once.
     """
-    first, last = _ranges(trace, where)
+    cores = {storage.core for storage in trace.storages.values() if storage.space == where}
+    return max((_peak(trace, where, core) for core in cores), key=lambda peak: peak.nbytes, default=Peak())
+
+
+def _peak(trace: NkiTrace, where: str, core: int) -> Peak:
+    first, last = _ranges(trace, where, core)
     begins: dict[int, list[NkiStorage]] = {}
     ends: dict[int, list[NkiStorage]] = {}
     for number, at in first.items():
@@ -97,11 +102,11 @@ def _share(storage: NkiStorage) -> int:
     return tile_bytes(storage) * (32 if lanes <= 32 else 64 if lanes <= 64 else LANES)
 
 
-def _ranges(trace: NkiTrace, where: str) -> tuple[dict[int, int], dict[int, int]]:
-    """First and last instruction that accesses each storage of a memory."""
+def _ranges(trace: NkiTrace, where: str, core: int) -> tuple[dict[int, int], dict[int, int]]:
+    """First and last instruction that accesses each storage of a core's memory."""
     first: dict[int, int] = {}
     last: dict[int, int] = {}
-    wanted = {number for number, storage in trace.storages.items() if storage.space == where}
+    wanted = {n for n, storage in trace.storages.items() if storage.space == where and storage.core == core}
     for at, instr in enumerate(trace.instrs):
         for ref in refs(instr):
             if ref.storage in wanted:

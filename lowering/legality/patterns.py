@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lowering.capture.nki.trace import Instr, NkiTrace
+from lowering.capture.nki.trace import BETA1, Instr, NkiTrace
 from lowering.legality.finding import Finding
 from lowering.legality.places import Access, accesses, dims, elements, lowest_highest, named, on_chip, spot, within
 
@@ -35,6 +35,7 @@ def _bounds(trace: NkiTrace, instr: Instr, access: Access) -> Iterator[Finding]:
 
 
 def _pattern(trace: NkiTrace, instr: Instr, access: Access) -> Iterator[Finding]:
+    """Beta-1's compiler spreads a partition over others by a matmul with ones; in the new API nothing does."""
     ref = access.ref
     found = dims(ref, 1)
     if len(found) > MOST_DIMS:
@@ -45,6 +46,7 @@ def _pattern(trace: NkiTrace, instr: Instr, access: Access) -> Iterator[Finding]
             said = f"{instr.op} accesses {named(trace, ref)} with a dimension of {count} elements {stride} apart"
             yield Finding("nki-pattern", said, instr.span)
     at = spot(trace.storages[ref.storage], ref)
-    if at.lanes > 1 and at.step != 1:
-        said = f"{instr.op} accesses {named(trace, ref)} with partitions {at.step:g} apart"
+    if at.lanes > 1 and at.step != 1 and not (at.step == 0 and trace.generation == BETA1):
+        apart = f"partitions {at.step:g} apart" if at.step else f"one partition in the place of {at.lanes}"
+        said = f"{instr.op} accesses {named(trace, ref)} with {apart}"
         yield Finding("nki-partition-stride", said, instr.span)

@@ -22,7 +22,7 @@ from lowering.legality.undefined import Undefined, where_it_matters
 def carried(trace: NkiTrace, history: History, instr: Instr, reads: Sequence[TensorRef | None]) -> Undefined:
     """For every source the elements that come from another turn, in its shape; None where none does."""
     turns = {loop.id: loop.turn for loop in instr.loops if loop.kind == "affine_range"}
-    if trace.generation != BETA1:
+    if trace.generation != BETA1 or instr.attrs.get("loop_reduce"):
         return [None] * len(reads)
     return [None if view is None else _of_other_turns(trace, history, turns, view) for view in reads]
 

@@ -73,6 +73,13 @@ def test_high_water_marks_and_intensity(tmp_path: Path) -> None:
     assert found.data()["high_water"]["sbuf"]["of"] == 212984
 
 
+def test_each_core_has_its_own_memory(tmp_path: Path) -> None:
+    trace = traced(tmp_path, "a, b = filled((128, 48)), filled((128, 48))\nnisa.tensor_copy(a, b)")
+    assert cost(trace).peaks["sbuf"].nbytes == 2 * 48 * 4
+    next(storage for storage in trace.storages.values() if storage.space == "sbuf").core = 1
+    assert cost(trace).peaks["sbuf"].nbytes == 48 * 4
+
+
 def test_small_tiles_share_their_partitions(tmp_path: Path) -> None:
     body = "a, b = filled(({0}, 48)), filled(({0}, 48))\nnisa.tensor_copy(a, b)"
     peaks = [counted(tmp_path, body.format(lanes)).peaks["sbuf"].nbytes for lanes in (16, 64, 65)]

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from lowering.capture.nki.trace import BETA1
 from lowering.legality import Finding, check
+from tests.capture.nki.beta1 import captured
 from tests.legality.kernels import found, traced
 
 Codes = Callable[..., list[str]]
@@ -147,6 +149,27 @@ def test_sums_in_an_affine_range(codes: Codes) -> None:
     assert codes(added.format("acc = filled((128, 8))", in_place), generation=BETA1) == ["nki-affine-accumulate"]
     product = "nisa.nc_matmul(acc, filled((128, 32)), filled((128, 8)))"
     assert codes(added.format("acc = psum((32, 8))", product), generation=BETA1) == []
+
+
+LOOPED = """
+@nki.jit
+def kernel(x):
+    out = nl.ndarray((4, 3), dtype=x.dtype, buffer=nl.shared_hbm)
+    total = nl.zeros((4, 3), dtype=nl.float32)
+    for i in nl.affine_range(2):
+        {}
+    nl.store(out, total)
+    return out
+"""
+
+
+def test_a_dependence_that_the_source_asks_for(tmp_path: Path) -> None:
+    """nl.loop_reduce may carry what nothing else may."""
+    asked = LOOPED.format("total[...] = nl.loop_reduce(nl.load(x[i]), op=np.add, loop_indices=[i])")
+    assert check(captured(tmp_path, asked, x=np.ones((2, 4, 3), np.float32))) == []
+    by_hand = LOOPED.format("total[...] = nl.add(total, nl.load(x[i]))")
+    (one,) = check(captured(tmp_path, by_hand, x=np.ones((2, 4, 3), np.float32)))
+    assert (one.code, one.span.line) == ("nki-affine-accumulate", 13)
 
 
 # -- one memory ------------------------------------------------------------------------------------------------------

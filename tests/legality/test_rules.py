@@ -141,5 +141,14 @@ def test_an_access_stays_within_its_tensor(tmp_path: Path) -> None:
     assert one.code == "nki-bounds" and "elements -1 to 1021" in one.message
 
 
+def test_one_partition_in_the_place_of_many(tmp_path: Path) -> None:
+    """Beta-1's compiler spreads a partition over the others; nothing does in the new API."""
+    text = print_trace(traced(tmp_path, "nisa.tensor_copy(sbuf((128, 7)), filled((128, 8))[:, 1:8])"))
+    text = text.replace("[128,7]/(8,1)+1", "[128,7]/(0,1)+1")
+    (one,) = check(parse_trace(text))
+    assert one.code == "nki-partition-stride" and "one partition in the place of 128" in one.message
+    assert check(parse_trace(text.replace('"new"', '"beta1"'))) == []
+
+
 def test_every_rule_is_explained() -> None:
     assert {code for code in REGISTRY if code.startswith("nki-")} == set(RULES)

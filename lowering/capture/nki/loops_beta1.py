@@ -123,6 +123,8 @@ def loop_reduce(x: Any, op: Any, loop_indices: Any, dtype: Any = None, mask: Any
         tracer.held[key] = acc.storage, turns
     if acc.made is not None:
         acc.made.movable = False  # the next turn reads it: it keeps its place
+        for pair in acc.made.instrs:
+            pair[0].attrs["loop_reduce"] = True  # a dependence between turns that the source asks for
     return acc
 
 
