@@ -43,8 +43,16 @@ def whole(state: State, view: Indirect) -> TensorRef:
     return TensorRef(view.base.storage, view.base.dtype, (count,), (1,))
 
 
+def inside(state: State, view: Indirect) -> Value:
+    """Of the base's shape: whether the index that chooses an element is within bounds."""
+    b, found = state.builder, places(state, view)
+    (extent,) = whole(state, view).shape
+    return b("and", b.cmp("ge", found, b.like(0, found)), b.cmp("lt", found, b.like(extent, found)))
+
+
 def places(state: State, view: Indirect) -> Value:
-    """Where in the flat storage every element of the base's shape lies."""
+    """Where in the flat storage every element of the base's shape lies; -1 where the index is out of bounds, unless the
+    place is outside of the storage then anyway."""
     b, base = state.builder, view.base
     if view.kind not in ("vector", "scalar", "free"):
         raise Unsupported(f"an indirect access of kind {view.kind}", b.span)
@@ -62,7 +70,20 @@ def places(state: State, view: Indirect) -> Value:
         if base.strides[axis] and base.shape[axis] > 1:
             walked = b("mul", b.index(base.shape, axis), b.constant(base.strides[axis], I64, base.shape))
             total = b("add", total, walked)
-    return total
+    if view.kind != "vector" or not view.step or _bounded_by_storage(state, view):
+        return total
+    within = b("and", b.cmp("ge", moved, b.like(0, moved)), b.cmp("lt", moved, b.like(view.step, moved)))
+    return b("select", within, total, b.like(-1, total))
+
+
+def _bounded_by_storage(state: State, view: Indirect) -> bool:
+    """An index below 0 or at ``step`` or above leads out of the storage."""
+    base, (extent,) = view.base, whole(state, view).shape
+    axes = [axis for axis in range(len(base.shape)) if axis != view.dim]
+    reach = base.offset + sum(max(base.strides[axis], 0) * (base.shape[axis] - 1) for axis in axes)
+    least = base.offset + sum(min(base.strides[axis], 0) * (base.shape[axis] - 1) for axis in axes)
+    stride = base.strides[view.dim]
+    return reach < stride and least + view.step * stride >= extent
 
 
 def _of_groups(state: State, view: Indirect, index: Value) -> Value:

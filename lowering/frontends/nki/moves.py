@@ -21,18 +21,26 @@ GROUP = 16  # partitions that share the indices of a local gather
 
 @handler("nc_dma_copy", "send_recv")
 def dma_copy(state: State, instr: Instr) -> None:
-    """The same elements, in row-major order of both views; compute_op 'add' adds them to what dst holds, in f32."""
+    """The same elements, in row-major order of both views; compute_op 'add' adds them to what dst holds, in f32.
+
+    With oob_mode 'skip' dst keeps what it holds where an index of the source is out of bounds.
+    """
     b, (dst,), to = state.builder, instr.dst, state.dtype(instr.dst[0])
     x = b.reshape(state.view(instr.src[0]), state.shape(dst))
-    if instr.attrs.get("oob_mode", "error") == "skip" and isinstance(instr.src[0], Indirect):
-        x = _kept_outside(state, instr, instr.src[0], x)
+    skips = instr.attrs.get("oob_mode", "error") == "skip" and isinstance(instr.src[0], Indirect)
     match instr.attrs.get("compute_op", "none"):
         case "none":
-            state.put(instr, state.converted(x, to))
+            value = state.converted(x, to)
+        case "add" if skips:
+            raise Unsupported("a DMA that accumulates and skips what is out of bounds", instr.span)
         case "add":
-            _added(state, instr, x)
+            return _added(state, instr, x)
         case other:
             raise Unsupported(f"a DMA that accumulates by {other}", instr.span)
+    if skips and isinstance(instr.src[0], Indirect):
+        inside = b.reshape(indirect.inside(state, instr.src[0]), state.shape(dst))
+        value = b("select", inside, value, b.reshape(state.read(dst), state.shape(dst)))
+    return state.put(instr, value)
 
 
 def _added(state: State, instr: Instr, x: Value) -> None:
@@ -43,15 +51,6 @@ def _added(state: State, instr: Instr, x: Value) -> None:
         return indirect.write(state, dst, to_f32(b, x), "add")
     total = b("add", to_f32(b, b.reshape(state.read(dst), x.type.shape)), to_f32(b, x))
     return state.put_f32(instr, total)
-
-
-def _kept_outside(state: State, instr: Instr, view: Indirect, x: Value) -> Value:
-    """Where an index is out of bounds dst keeps what it holds."""
-    b, places = state.builder, indirect.places(state, view)
-    (extent,) = indirect.whole(state, view).shape
-    inside = b("and", b.cmp("ge", places, b.like(0, places)), b.cmp("lt", places, b.like(extent, places)))
-    kept = state.converted(b.reshape(state.read(instr.dst[0]), x.type.shape), x.type.dtype)
-    return b("select", b.reshape(inside, x.type.shape), x, kept)
 
 
 @handler("dma_compute")

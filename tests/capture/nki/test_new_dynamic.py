@@ -122,6 +122,25 @@ def test_columns_that_a_group_of_partitions_shares() -> None:
             nisa.nc_matmul(ps(20, 8), sb(16, 40).indirect(sb(16, 2, dtype="uint16"), 20), sb(16, 8))
 
 
+def by_float(table: Any, place: Any) -> Any:
+    register, wide, out = nisa.register_alloc(None), nl.copy(place, dtype=nl.float32), sb(10, 2)
+    nisa.register_load(register, wide)
+    nisa.tensor_copy(out, table[:, nl.ds(register, 2)])
+    return out
+
+
+def reversed_columns(table: Any, place: Any) -> Any:
+    out = sb(10, 6)
+    nisa.tensor_copy(out, table.ap([[6, 10], [-1, 6]], offset=5))
+    return out
+
+
+def one_partition_to_all(table: Any, place: Any) -> Any:
+    out = sb(32, 6)
+    nisa.nc_stream_shuffle(out, table[2:3], [0] * 32)
+    return out
+
+
 CASES: list[tuple[Callable[..., Any], np.ndarray, np.ndarray]] = [
     (gather, ROWS, TABLE[ROWS[:, 0]]),
     (gather_part, ROWS, TABLE[ROWS[:, 0], 2:5]),
@@ -133,6 +152,9 @@ CASES: list[tuple[Callable[..., Any], np.ndarray, np.ndarray]] = [
     (selected, ONE, TABLE[4:5]),
     (by_register, ONE, TABLE[:, 4:6]),
     (stored, ONE, ONE),
+    (by_float, ONE, TABLE[:, 4:6]),
+    (reversed_columns, ONE, TABLE[:, ::-1]),
+    (one_partition_to_all, ONE, np.broadcast_to(TABLE[2], (32, 6))),
 ]
 
 
@@ -157,3 +179,25 @@ def test_a_product_in_a_tile_of_another_dtype_is_refused() -> None:
         narrow = ps(128, 512).view("bfloat16")
         with unmodelled("a product that is written to a float32 tile as bfloat16"):
             nisa.nc_matmul(narrow[:, 512:1024], sb(128, 128), sb(128, 512))
+
+
+def test_rows_beyond_a_part_of_a_table_are_out_of_bounds() -> None:
+    """The table goes on there in memory; the view does not."""
+
+    def skipping(table: Any, rows: Any) -> Any:
+        out = nl.full((4, 6), -1.0, nl.float32)
+        nisa.dma_copy(out, _in_hbm(table)[0:8].vector_select(0, rows), oob_mode=nisa.oob_mode.skip)
+        return out
+
+    def scattering(table: Any, rows: Any) -> Any:
+        place, out = _in_hbm(table), sb(10, 6)
+        nisa.dma_copy(place[0:8].vector_select(0, rows), nl.full((4, 6), -1.0, nl.float32))
+        nisa.dma_copy(out, place)
+        return out
+
+    want = TABLE[ROWS[:, 0]]
+    want[2] = -1
+    assert np.array_equal(values(skipping, TABLE, ROWS), want)
+    after = TABLE.copy()
+    after[[3, 0]] = -1
+    assert np.array_equal(values(scattering, TABLE, ROWS), after)

@@ -76,6 +76,9 @@ def test_rows_out_of_bounds_are_undefined_or_skipped() -> None:
 
     assert run(gathered("error"), x, index, old).poison[0].any(1).tolist() == [False, True, False]
     same(value(gathered("skip"), x, index, old), np.stack([x[0], old[1], x[2]]))
+    narrow = given(3, 4, dtype="bfloat16")
+    kept = value(gathered("skip"), narrow, index, old)
+    same(kept, np.stack([f32(narrow[0]), old[1], f32(narrow[2])]))  # what dst keeps is not rounded
 
 
 def test_rows_are_scattered() -> None:
