@@ -12,9 +12,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from lowering.capture.nki.races import look_for_races
 from lowering.capture.nki.trace import Indirect, Loop, View
-from lowering.capture.nki.tracer import Tracer, current, here, unmodelled
+from lowering.capture.nki.tracer import Tracer, addresses, current, here, unmodelled
 from lowering.errors import Span, Unsupported, UsageError
 
 
@@ -122,15 +124,15 @@ class Cores:
             self._exchange(posts)
 
     def _exchange(self, posts: dict[int, Post]) -> None:
-        sources = {_storage(post.src) for post in posts.values()}
+        sources = [post.src for post in posts.values()]
         for core, post in posts.items():
             sender = posts.get(post.receives_from)
             if sender is None or sender.sends_to != core:
                 raise UsageError(
                     f"{post.span}: core {core} receives from {post.receives_from}, which does not send to it"
                 )
-            if _storage(post.dst) in sources:
-                raise Unsupported("nisa.sendrecv into a tensor that is sent at the same time", post.span)
+            if any(_meet(post.dst, source) for source in sources):
+                raise Unsupported("nisa.sendrecv into elements that are sent at the same time", post.span)
         for core, post in posts.items():
             self._tracer.core, self._tracer.loops = core, self._loops[core]
             sender = posts[post.receives_from]
@@ -139,8 +141,16 @@ class Cores:
             self._tracer.trace.instrs[-1] = replace(made, span=post.span)
 
 
-def _storage(view: View | None) -> int:
-    assert view is not None
+def _meet(one: View | None, other: View | None) -> bool:
+    """Whether two views share elements, or may."""
+    if one is None or other is None:
+        return False
+    if isinstance(one, Indirect) or isinstance(other, Indirect) or one.dtype != other.dtype:
+        return _storage(one) == _storage(other)
+    return one.storage == other.storage and bool(np.intersect1d(addresses(one), addresses(other)).size)
+
+
+def _storage(view: View) -> int:
     return view.base.storage if isinstance(view, Indirect) else view.storage
 
 

@@ -81,8 +81,9 @@ def nc_transpose(dst: Tile, data: Tile, engine: str = "", mask: Mask = None) -> 
 
 def shuffle(dst: Tile, src: Tile, shuffle_mask: Sequence[int], mask: Mask = None) -> None:
     """``shuffle`` dst=[dst] src=[src] shuffle_mask: in each quadrant of 32 partitions from q, dst[q + i] =
-    src[q + shuffle_mask[i]]; 255 leaves dst[q + i] as it is."""
-    same_elements("nc_stream_shuffle", dst, src)
+    src[q + shuffle_mask[i]]; 255 leaves dst[q + i] as it is.  src has the partitions that are named."""
+    if tile("dst of nc_stream_shuffle", dst).free != tile("src of nc_stream_shuffle", src).free:
+        raise UsageError(f"{here()}: nc_stream_shuffle: dst has shape {dst.shape}, src {src.shape}")
     places = tuple(int(place) for place in shuffle_mask)
     if len(places) != 32 or any(not (0 <= place < 32 or place == _KEEPS) for place in places):
         raise UsageError(f"{here()}: nc_stream_shuffle: shuffle_mask is 32 numbers of 0..31 or {_KEEPS}")

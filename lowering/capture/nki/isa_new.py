@@ -59,6 +59,7 @@ from lowering.capture.nki.isa_new_vector import (
     tensor_tensor,
     tensor_tensor_scan,
 )
+from lowering.capture.nki.loops_new import dynamic_range
 from lowering.capture.nki.ops import alu
 from lowering.capture.nki.placeholders import NkiInstruction
 from lowering.capture.nki.registers import VirtualRegister
@@ -70,15 +71,15 @@ from lowering.errors import UsageError
 __all__ = [
     "NkiInstruction", "NkiValidationError", "VirtualRegister", "activate2", "activation", "activation_reduce",
     "affine_select", "bn_aggr", "bn_stats", "core_barrier", "dge_mode", "dma_compute", "dma_copy", "dma_engine",
-    "dma_transpose", "dropout", "engine", "exponential", "get_nc_sub_version", "get_nc_version", "gpsimd_engine",
-    "iota", "local_gather", "matmul_perf_mode", "max8", "memset", "nc_find_index8", "nc_match_replace8", "nc_matmul",
-    "nc_matmul_mx", "nc_n_gather", "nc_stream_shuffle", "nc_transpose", "nc_version", "nonzero_with_count",
-    "oob_mode", "quantize_mx", "rand2", "rand_get_state", "rand_set_state", "range_select", "reciprocal",
-    "reduce_cmd", "register_alloc", "register_load", "register_move", "register_store", "rng", "scalar_engine",
-    "scalar_tensor_tensor", "select_reduce", "sendrecv", "sequence_bounds", "set_rng_seed", "sync_engine",
-    "tensor_copy", "tensor_copy_predicated", "tensor_engine", "tensor_partition_reduce", "tensor_reduce",
-    "tensor_scalar", "tensor_scalar_cumulative", "tensor_scalar_reduce", "tensor_tensor", "tensor_tensor_scan",
-    "topk", "unknown_engine", "vector_engine",
+    "dma_transpose", "dropout", "dynamic_range", "engine", "exponential", "get_nc_sub_version", "get_nc_version",
+    "gpsimd_engine", "iota", "local_gather", "matmul_perf_mode", "max8", "memset", "nc_find_index8",
+    "nc_match_replace8", "nc_matmul", "nc_matmul_mx", "nc_n_gather", "nc_stream_shuffle", "nc_transpose",
+    "nc_version", "nonzero_with_count", "oob_mode", "quantize_mx", "rand2", "rand_get_state", "rand_set_state",
+    "range_select", "reciprocal", "reduce_cmd", "register_alloc", "register_load", "register_move", "register_store",
+    "rng", "scalar_engine", "scalar_tensor_tensor", "select_reduce", "sendrecv", "sequence_bounds", "set_rng_seed",
+    "sync_engine", "tensor_copy", "tensor_copy_predicated", "tensor_engine", "tensor_partition_reduce",
+    "tensor_reduce", "tensor_scalar", "tensor_scalar_cumulative", "tensor_scalar_reduce", "tensor_tensor",
+    "tensor_tensor_scan", "topk", "unknown_engine", "vector_engine",
 ]  # fmt: skip
 UNKNOWN = engine.unknown
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from lowering.capture.nki.dtypes import FLOATS
 from lowering.capture.nki.tile import Tile
 from lowering.capture.nki.tracer import current, here, unmodelled
 from lowering.capture.trace import TensorRef
@@ -118,7 +119,9 @@ def load(dst: VirtualRegister, src: Tile) -> None:
     _register("register_load", dst)
     if not isinstance(src, Tile) or src.size != 1:
         raise UsageError(f"{here()}: register_load takes a tensor of one element")
-    place = type(src).new(REGISTER, (1, 1), src.dtype_name)
+    if src.dtype_name in FLOATS:
+        current().trace.assumed["register_load: a float becomes the nearest integer"] = None
+    place = type(src).new(REGISTER, (1, 1), "int32")
     current().emit("tensor_load", [place.ref], [src.view_of], "sp")
     dst.number, dst.loaded = None, place
 

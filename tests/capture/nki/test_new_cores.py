@@ -57,6 +57,18 @@ def by_way_of_hbm(x: Any) -> Any:
     return out
 
 
+@nki.jit
+def gathered(x: Any) -> Any:
+    """Each core fills the other's part of its own tile."""
+    out = nl.ndarray((4, 2, 6), nl.float32, buffer=nl.shared_hbm)
+    core, tile = nl.program_id(0), nl.ndarray((4, 2, 6), nl.float32)
+    nisa.dma_copy(tile[:, core], x[nl.ds(core * 4, 4)])
+    nisa.sendrecv(src=tile[:, core], dst=tile[:, 1 - core], send_to_rank=1 - core, recv_from_rank=1 - core, pipe_id=0)
+    if core == 1:
+        nisa.dma_copy(out, tile)
+    return out
+
+
 def traced(kernel: Callable[..., Any]) -> NkiTrace:
     return capture_nki(kernel, [X], names=("x",))
 
@@ -74,6 +86,7 @@ def test_cores_write_one_tensor() -> None:
 def test_an_exchange_and_a_barrier() -> None:
     assert np.array_equal(run(swapped[2]), X + np.roll(X, 4, axis=0))
     assert np.array_equal(run(by_way_of_hbm[2]), np.roll(X, 4, axis=0))
+    assert np.array_equal(run(gathered[2]), X.reshape(2, 4, 6).transpose(1, 0, 2))
     sent = [instr for instr in traced(swapped[2]).instrs if instr.op == "send_recv"]
     assert [instr.core for instr in sent] == [0, 1] and sent[0].dst[0] != sent[1].dst[0]
     assert {instr.span.line for instr in sent} == {42} and sent[0].loops[0].kind == "affine_range"

@@ -110,6 +110,7 @@ CASES: list[Case] = [
      {"n": 8}),
     (lambda: nisa.nc_stream_shuffle(sb(32, F), sb(32, F), list(range(31)) + [255]), "shuffle dve 1 v",
      {"shuffle_mask": (*range(31), 255)}),
+    (lambda: nisa.nc_stream_shuffle(sb(24, F), sb(1, F), [0] * 32), "shuffle dve 1 v", {"shuffle_mask": (0,) * 32}),
     (lambda: nisa.nc_transpose(ps(F, P), t()), "transpose pe 1 v", {}),
     (lambda: nisa.nc_transpose(sb(F, P), t()), "transpose dve 1 v", {}),
     (lambda: nisa.nc_transpose(sb(F, P), t(), engine=nisa.tensor_engine), "transpose pe 1 v", {}),

@@ -81,6 +81,8 @@ REFUSED: list[tuple[str, Callable[[], Any]]] = [
     ("nc_n_gather: dst has shape", lambda: nisa.nc_n_gather(sb(8, 5), t(), sb(8, 5, dtype="uint32"))),
     ("shuffle_mask is 32 numbers", lambda: nisa.nc_stream_shuffle(sb(32, 8), sb(32, 8), [0] * 31)),
     ("partition 0 takes 20 of its quadrant", lambda: nisa.nc_stream_shuffle(t(), t(), [20] * 32)),
+    ("nc_stream_shuffle: dst has shape (32, 8), src (32, 7)",
+     lambda: nisa.nc_stream_shuffle(sb(32, 8), sb(32, 7), [0] * 32)),
     ("nc_transpose: dst has shape (16, 24)", lambda: nisa.nc_transpose(t(), t())),
     ("runs on the Tensor or the Vector engine", lambda: nisa.nc_transpose(sb(F, P), t(), engine=nisa.scalar_engine)),
     ("axes (1, 1) of a tile", lambda: nisa.dma_transpose(sb(F, P), hbm(P, F), axes=(1, 1))),
