@@ -29,7 +29,7 @@ from lowering.capture.nki.isa_new import (
 from lowering.capture.nki.language_beta1 import fp32
 from lowering.capture.nki.ops import activation as activation_of
 from lowering.capture.nki.ops import alu
-from lowering.capture.nki.produce_beta1 import like, produced, result, tile_of, together, under, unmasked
+from lowering.capture.nki.produce_beta1 import in_sbuf, like, produced, result, tile_of, together, under, unmasked
 from lowering.capture.nki.promotion_beta1 import promoted
 from lowering.capture.nki.tensor_beta1 import Made, Tensor
 from lowering.capture.nki.tracer import current, here, unmodelled
@@ -162,7 +162,9 @@ def affine_select(
     made = []
     for box, concrete in under(mask, [dst, tile], dst.shape):
         part = np.ascontiguousarray(chosen[tuple(slice(*bounds) for bounds in box)])
-        instructions.affine_select(dst.cut(box), None, 0, tile.cut(box), on_false_value, predicate=part, mask=concrete)
+        instructions.affine_select(
+            dst.cut(box), None, 0, in_sbuf(tile.cut(box)), on_false_value, predicate=part, mask=concrete
+        )
         made.append((current().trace.instrs[-1], box))
     dst.made = Made(made)
     return dst

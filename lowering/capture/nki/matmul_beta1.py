@@ -13,7 +13,7 @@ from lowering.capture.nki import instructions
 from lowering.capture.nki.dtypes import dtype_name
 from lowering.capture.nki.indices_beta1 import Mask
 from lowering.capture.nki.masks_beta1 import Box, regions, whole
-from lowering.capture.nki.produce_beta1 import result, tile_of
+from lowering.capture.nki.produce_beta1 import in_sbuf, result, tile_of
 from lowering.capture.nki.tensor_beta1 import Made, Tensor
 from lowering.capture.nki.trace import PSUM, SBUF
 from lowering.capture.nki.tracer import current, here, unmodelled
@@ -42,7 +42,7 @@ def nc_matmul(
     else:
         box = whole(dst.shape)
     mode = "double_row" if double else "none"
-    instructions.nc_matmul(dst.cut(box), left, right, False, is_transpose, mode)
+    instructions.nc_matmul(dst.cut(box), in_sbuf(left), in_sbuf(right), False, is_transpose, mode)
     dst.made = Made([(current().trace.instrs[-1], box)])
     return dst
 
@@ -140,7 +140,8 @@ def nc_transpose(data: Any, mask: Any = None, dtype: Any = None, engine: str = "
         if concrete is not None or (tile.ndim != 2 and box != whole(tile.shape)):
             raise unmodelled("nc_transpose under a mask that is no box")
         turned = (box[1], box[0]) if tile.ndim == 2 else whole(dst.shape)
-        instructions.nc_transpose(dst.cut(turned), tile.cut(box), chosen)
+        part = tile.cut(box) if chosen == "dve" else in_sbuf(tile.cut(box))
+        instructions.nc_transpose(dst.cut(turned), part, chosen)
         dst.made = Made([(current().trace.instrs[-1], turned)])
         if dst.storage.space == PSUM:
             current().mark(dst.cut(turned).ref, True)
@@ -154,10 +155,7 @@ def matmul(x: Any, y: Any, transpose_x: bool = False, mask: Any = None, **_: Any
         return nc_matmul(left, y, mask)
     if isinstance(mask, Mask):
         raise unmodelled("nl.matmul with a mask and without transpose_x")
-    turned = nc_transpose(left)
-    moved = result(turned.shape, left.dtype_name)
-    instructions.copy(moved, turned, "dve")
-    return nc_matmul(moved, y, mask)
+    return nc_matmul(in_sbuf(nc_transpose(left)), y, mask)
 
 
 def transpose(x: Any, dtype: Any = None, mask: Any = None, **_: Any) -> Tensor:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from lowering.capture.nki import instructions
 from lowering.capture.nki.dtypes import dtype_name
 from lowering.capture.nki.masks_beta1 import Box, regions, whole
 from lowering.capture.nki.tensor_beta1 import Made, Tensor
@@ -84,6 +85,15 @@ def together(what: str, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     except ValueError:
         raise UsageError(f"{here()}: {what}: shapes {x.shape} and {y.shape} do not broadcast") from None
     return x.spread(shape), y.spread(shape)
+
+
+def in_sbuf(tile: Tensor) -> Tensor:
+    """A tile for an engine that does not read PSUM: Beta-1's compiler copies what kernels give it from there."""
+    if tile.storage.space != PSUM:
+        return tile
+    moved = Tensor.new(SBUF, tile.shape, tile.dtype_name)
+    instructions.copy(moved, tile, "dve")
+    return moved
 
 
 def like(what: str, data: Any, dtype: Any) -> tuple[Tensor, Tensor]:
