@@ -27,6 +27,8 @@ def hazards(trace: NkiTrace) -> Iterator[Finding]:
     history = History(trace)
     owners: dict[int, set[int]] = {}  # by shared memory: the tiles that have written to it
     for number, instr in enumerate(trace.instrs):
+        if instr.op == "core_barrier":  # names data, and reads none
+            continue
         reads = [view if isinstance(view, TensorRef) and within(trace, view) else None for view in instr.src]
         undefined: Undefined = [None if view is None else history.undefined(view) for view in reads]
         said = list(_undefined(trace, instr, reads, undefined))

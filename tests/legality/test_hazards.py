@@ -85,6 +85,10 @@ def test_an_output_that_is_not_written_whole(tmp_path: Path) -> None:
     assert check(trace) == []
 
 
+def test_a_barrier_reads_nothing(codes: Codes) -> None:
+    assert codes("nisa.core_barrier(sbuf((128, 8)), (0, 1))") == []
+
+
 # -- sums in PSUM ----------------------------------------------------------------------------------------------------
 
 
