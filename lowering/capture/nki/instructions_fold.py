@@ -25,7 +25,9 @@ def tensor_reduce(
     last ones; ``data_mask`` (Beta-1, data's shape): elements where it is False take no part."""
     named = folded_axes("tensor_reduce", tile("data of tensor_reduce", data), axes)
     _one_of("tensor_reduce", op, _FOLDS)
-    if tile("dst of tensor_reduce", dst).size * prod(data.shape[axis] for axis in named) != data.size:
+    folds = prod(data.shape[axis] for axis in named)
+    kept = tile("dst of tensor_reduce", dst).partitions == data.partitions
+    if not kept or dst.size * folds != data.size:
         raise UsageError(f"{here()}: tensor_reduce: dst has shape {dst.shape} for data of shape {data.shape}")
     attrs: dict[str, Any] = {"op": op, "axes": named, "negate": bool(negate)}
     if data_mask is not None:

@@ -47,7 +47,7 @@ def affine_select(
     gives ``predicate``, a bool array of dst's shape, instead.
     """
     same_elements("affine_select", dst, on_true)
-    fill = float(operand(on_false_value))  # type: ignore[arg-type]
+    fill = _number("on_false_value of affine_select", on_false_value)
     if predicate is not None:
         if predicate.shape != dst.shape:
             raise UsageError(f"{here()}: affine_select: a predicate of {predicate.shape} for dst of {dst.shape}")
@@ -57,6 +57,13 @@ def affine_select(
     attrs = {"pattern": _pattern("affine_select", pattern, dst), "channel_multiplier": int(channel_multiplier),
              "cmp_op": cmp_op, "on_false_value": fill}  # fmt: skip
     current().emit("nc_affine_select", [dst.view_of], [on_true.view_of, _offset(offset)], "pool", mask, **attrs)
+
+
+def _number(what: str, value: Any) -> float:
+    found = operand(value)
+    if not isinstance(found, int | float):
+        raise UsageError(f"{here()}: {what} has to be a number")
+    return float(found)
 
 
 def _offset(value: Any) -> Operand:
@@ -103,7 +110,8 @@ def match_replace8(
     if dst_idx is not None:
         holds("nc_match_replace8 (dst_idx)", dst_idx, data.partitions, 8)
     results = [dst.view_of, *([dst_idx.view_of] if dst_idx is not None else [])]
-    current().emit("match_replace8", results, [data.view_of, vals.view_of], "dve", mask, replace_value=float(imm))
+    value = _number("imm of nc_match_replace8", imm)
+    current().emit("match_replace8", results, [data.view_of, vals.view_of], "dve", mask, replace_value=value)
 
 
 def _at_least_8(what: str, data: Tile) -> None:
@@ -119,6 +127,8 @@ def local_gather(
     partitions, the group's indices, taken partition first, choose runs of num_elem_per_idx elements of every one."""
     for what, value in (("dst", dst), ("src_buffer", src), ("index", index)):
         tile(f"{what} of local_gather", value)
+    if dst.partitions != src.partitions:
+        raise UsageError(f"{here()}: local_gather: dst has shape {dst.shape}, src_buffer {src.shape}")
     valid = None if num_valid_indices is None else int(num_valid_indices)
     current().emit("nc_local_gather", [dst.view_of], [src.view_of, index.view_of], "pool", mask,
                    num_elem_per_idx=int(num_elem_per_idx), num_valid_indices=valid)  # fmt: skip

@@ -25,6 +25,8 @@ def tensor_reduce(state: State, instr: Instr) -> None:
         x = _barred(state, instr, x)
     flat = b.reshape(x, (*kept, prod(x.type.shape[len(kept) :])))
     if op in alu.COMBINE_BITS:
+        if instr.attrs["negate"]:
+            raise Unsupported(f"tensor_reduce by {op}, negated", instr.span)
         return put_bits(state, instr, _bits(state, op, flat, len(kept)))
     value = folded(state, op, to_f32(b, flat), len(kept))
     return state.put_f32(instr, b("neg", value) if instr.attrs["negate"] else value)

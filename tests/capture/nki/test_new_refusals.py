@@ -55,6 +55,10 @@ REFUSED: list[tuple[str, Callable[[], Any]]] = [
     ("axis (2,) of a tile of shape (16, 24)", lambda: nisa.tensor_reduce(lane(), nl.add, t(), axis=2)),
     ("cannot combine by pow", lambda: nisa.tensor_reduce(lane(), nl.power, t(), axis=1)),
     ("dst has shape (16, 2) for data of shape (16, 24)", lambda: nisa.tensor_reduce(sb(P, 2), nl.add, t(), axis=1)),
+    ("dst has shape (32, 1) for data of shape (16, 2, 24)",
+     lambda: nisa.tensor_reduce(sb(2 * P, 1), nl.add, sb(P, 2, F), axis=2)),
+    ("local_gather: dst has shape (32, 12), src_buffer (16, 24)",
+     lambda: nisa.local_gather(sb(2 * P, 12), t(), sb(P, 1, dtype="uint16"))),
     ("cannot combine by subtract", lambda: nisa.tensor_partition_reduce(sb(1, F), nl.subtract, t())),
     ("load_reduce needs imm1", lambda: nisa.tensor_scalar_cumulative(t(), t(), nl.add, nl.add, 0.0,
                                                                      reduce_cmd=nisa.reduce_cmd.load_reduce)),
@@ -91,6 +95,13 @@ REFUSED: list[tuple[str, Callable[[], Any]]] = [
     ("one to sixteen tiles", lambda: nisa.dma_compute(hbm(P, F), t(), nl.add)),
     ("memset takes a number", lambda: nisa.memset(t(), t())),
     ("1.5 is no number of an int32 tile", lambda: nisa.memset(t("int32"), 1.5)),
+    ("inf is no number of an int32 tile", lambda: nisa.memset(t("int32"), float("inf"))),
+    ("on_false_value of affine_select has to be a number", lambda: nisa.affine_select(t(), [[1, F]], 0, t(), lane())),
+    ("imm of nc_match_replace8 has to be", lambda: nisa.nc_match_replace8(t(), t(), sb(P, 8), lane())),
+    ("have no operators", lambda: t() + t()),
+    ("have no operators", lambda: 2.0 * t()),
+    ("have no operators", lambda: t() > 0),
+    ("have no operators", lambda: -t()),
     ("register_load takes a tensor of one element", lambda: nisa.register_load(nisa.register_alloc(), t())),
     ("register_move writes a register", lambda: nisa.register_move(3, 4)),
     ("a register is read before it is given a value", lambda: int(nisa.register_alloc())),
@@ -136,6 +147,14 @@ def test_what_only_the_device_knows_is_not_modelled() -> None:
             next(nl.dynamic_range(register))
         with unmodelled("a slice whose start only the device knows"):
             sb(4, 32)[:, register:]
+
+
+def test_methods_of_beta_1() -> None:
+    with kernel():
+        for name in ("astype", "broadcast_to", "expand_dims"):
+            assert not hasattr(t(), name)
+            with pytest.raises(AttributeError, match="it is Beta-1's"):
+                getattr(t(), name)
 
 
 def test_outside_of_a_kernel() -> None:

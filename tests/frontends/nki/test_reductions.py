@@ -199,3 +199,9 @@ def test_a_scan_depends_on_what_comes_before_only() -> None:
 def test_a_reduction_without_a_meaning_is_refused() -> None:
     with pytest.raises(Unsupported, match="subtract"):
         lowered(reduced("subtract", (4, 1), (1,)), whole(4, 3))
+
+
+def test_bits_are_not_negated() -> None:
+    x = np.ones((4, 3), np.int32)
+    with pytest.raises(Unsupported, match="tensor_reduce by bitwise_or, negated"):
+        lowered(reduced("bitwise_or", (4, 1), (1,), "int32", negate=True), x)
