@@ -18,6 +18,10 @@ from lowering.capture.nki.tracer import here, unmodelled
 from lowering.capture.trace import TensorRef
 from lowering.errors import UsageError
 
+_BETA1 = {"astype": ": it is Beta-1's; nisa.tensor_copy writes another dtype",
+          "broadcast_to": ": it is Beta-1's; write broadcast(dim, size)",
+          "expand_dims": ": it is Beta-1's; write expand_dim(dim)",
+          "assert_shape": ": it is Beta-1's"}  # fmt: skip
 _GROUP = 16  # partitions that share the indices of ``indirect``
 
 
@@ -101,6 +105,15 @@ class NkiTensor(Tile):
 
     def __array__(self, *_: Any, **__: Any) -> NoReturn:
         raise UsageError(f"{here()}: a tensor of a kernel is no numpy array: its data are on the device")
+
+    def _no_operator(self, *_: Any) -> NoReturn:
+        raise UsageError(f"{here()}: tiles of the new API have no operators: write nisa.tensor_tensor or nl.add")
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _no_operator
+    __neg__ = __pow__ = __lt__ = __le__ = __gt__ = __ge__ = __and__ = __or__ = __matmul__ = _no_operator
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"a tensor of the new API has no {name}" + _BETA1.get(name, ""))
 
     # -- views by name -------------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ import pytest
 from lowering.capture.nki import isa_new as nisa
 from lowering.capture.nki import language_new as nl
 from lowering.capture.trace import TensorRef
-from tests.capture.nki.new_api import hbm, kernel, last, ps, sb
+from tests.capture.nki.new_api import hbm, kernel, last, ps, sb, unmodelled
 
 P, F = 16, 24
 Case = tuple[Callable[[], Any], str, dict[str, Any]]
@@ -159,6 +159,11 @@ def test_matmuls_on_one_place_add_up_and_a_new_place_starts_anew() -> None:
         nisa.nc_matmul(total, a, b)
         flags = [instr.attrs["accumulate"] for instr in trace.instrs]
     assert flags[0] is False and flags[2] is True and flags[1].tolist() == [[True] * 4 + [False] * 4] * 4
+
+
+def test_a_matmul_into_another_dtype_is_not_modelled() -> None:
+    with kernel(), unmodelled("a product that is written to a bfloat16 tile as float32"):
+        nisa.nc_matmul(ps(4, 8, dtype="bfloat16").view(nl.float32), sb(P, 4), sb(P, 4))
 
 
 def test_registers_hold_numbers_or_what_the_device_loads() -> None:
