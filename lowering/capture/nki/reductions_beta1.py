@@ -103,6 +103,8 @@ def var(x: Any, axis: Any, dtype: Any = None, mask: Any = None, **_: Any) -> Ten
 def softmax(x: Any, axis: Any, dtype: Any = None, compute_dtype: Any = None, mask: Any = None, **_: Any) -> Tensor:
     """exp(x - max) times the reciprocal of the sum, in f32."""
     data = boxed("nl.softmax", x, mask)
+    if compute_dtype is not None and dtype_name(compute_dtype) != F32:
+        raise unmodelled(f"nl.softmax with compute_dtype {dtype_name(compute_dtype)}")
     _assume("nl_softmax: exp(x - max) * (1 / sum), each in f32")
     least = fold("max", data, axis, F32, None, True, negate=True)
     powers = result(data.shape, F32)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from lowering.capture.nki.trace import Instr
+from lowering.capture.nki.trace import Indirect, Instr
+from lowering.capture.trace import TensorRef
 from lowering.errors import Unsupported
 from lowering.frontends.nki import (
     contractions,
@@ -21,13 +22,29 @@ from lowering.frontends.nki.state import HANDLERS, State
 FAMILIES = (contractions, elementwise, functions, moves, randoms, reductions, scans, searches, selections)
 
 
+_MOVES = ("nc_copy", "nc_dma_copy", "send_recv", "transpose", "dma_transpose", "shuffle")
+
+
 def lower_instr(state: State, instr: Instr) -> None:
     """KIR of one instruction; raises Unsupported where it has no handler."""
     state.engine = instr.engine
     with state.builder.at(instr.span):
         if instr.op not in HANDLERS:
             raise Unsupported(f"the NKI instruction {instr.op}", instr.span)
+        _refuse_tfloat32(instr)
         HANDLERS[instr.op](state, instr)
+
+
+def _refuse_tfloat32(instr: Instr) -> None:
+    """A tfloat32 is held as the f32 that it came from: the Tensor engine rounds it, and nothing else may look at it."""
+    moved = instr.op in _MOVES and all(_dtype(view) == "tfloat32" for view in instr.dst)
+    if instr.op != "nc_mat_mul" and not moved and any(_dtype(view) == "tfloat32" for view in instr.src):
+        raise Unsupported(f"{instr.op} of a tfloat32 tile, which only the Tensor engine reads", instr.span)
+
+
+def _dtype(operand: object) -> str:
+    view = operand.base if isinstance(operand, Indirect) else operand
+    return view.dtype if isinstance(view, TensorRef) else ""
 
 
 __all__ = ["FAMILIES", "HANDLERS", "Model", "State", "lower_instr"]

@@ -149,3 +149,17 @@ def test_dma_transpose(shape: tuple[int, ...], axes: tuple[int, ...]) -> None:
         return dst
 
     same(value(body, x), np.ascontiguousarray(x.transpose(axes)))
+
+
+def test_only_the_tensor_engine_reads_tfloat32() -> None:
+    """A copy to f32 would show whether the tile holds 10 or 23 fraction bits."""
+
+    def body(x: Tile) -> Tile:
+        narrow, moved, out = tile(x.shape, "tfloat32"), tile(x.shape, "tfloat32"), tile(x.shape)
+        isa.copy(narrow, x, "dve")
+        isa.copy(moved, narrow, "dve")
+        isa.copy(out, moved, "dve")
+        return out
+
+    with pytest.raises(Unsupported, match="nc_copy of a tfloat32 tile"):
+        lowered(body, given(4, 3))
