@@ -1,4 +1,4 @@
-"""Runs every pair on CPU (Triton through its interpreter) and checks that its label is right.
+"""Runs every pair on CPU (Triton through its interpreter, NKI through nki_numpy.py) and checks that its label is right.
 
 Independent of irverify: a.py must meet a float64 formula from truth.py, and b.py must stand to a.py as labelled.
 A `different` pair must disagree on the witness named in truth.py, `bitwise` pairs must agree to the bit, `undecided`
@@ -30,7 +30,14 @@ DTYPES = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "i8": "int8", 
 TOLERANCE = {"float16": 1e-2, "bfloat16": 6e-2, "float32": 2e-4}
 LOSSY = 20  # tolerances granted to a pair with a finding: the same real function, accuracy lost
 SLACK = 4096  # finite garbage behind every input: an out-of-bounds read gives a wrong number, not a crash
-FRAMEWORKS = {"pallas": "Pallas", "triton": "Triton", "jax": "jnp", "torch": "PyTorch"}
+FRAMEWORKS = {
+    "neuronxcc": "NKI Beta-1",
+    "nki": "NKI",
+    "pallas": "Pallas",
+    "triton": "Triton",
+    "jax": "jnp",
+    "torch": "PyTorch",
+}
 
 
 def pairs() -> list[str]:
@@ -44,12 +51,15 @@ def expectation(name: str) -> dict[str, Any]:
 
 
 def load(path: Path) -> ModuleType:
-    """Imports one side under a name of its own."""
+    """Imports one side under a name of its own; NKI's modules are numpy's stand-ins."""
+    from nki_numpy import installed
+
     spec = importlib.util.spec_from_file_location(f"corpora_{path.parent.name}_{path.stem}", path)
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
+    with installed():
+        spec.loader.exec_module(module)
     return module
 
 

@@ -118,6 +118,21 @@ def gelu_tanh(x):
     return F.gelu(x, approximate="tanh")
 
 
+def matmul_t(lhs_t, rhs):
+    return lhs_t.T @ rhs
+
+
+def scaled_attention(q, k, v, scale=0.25):
+    return torch.softmax(q @ k.T * scale, -1) @ v
+
+
+def adamw_values(p, g, m, v):
+    """Parameter and moments after a step."""
+    m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
+    denom = (v / (1 - 0.999**3)).sqrt() + 1e-8
+    return p * (1 - 1e-3) - 1e-2 / (1 - 0.9**3) * m / denom, m, v
+
+
 def row_sum(x):
     return x.sum(-1, keepdim=True)
 
@@ -187,6 +202,47 @@ TRUTH: dict[str, Callable[..., Any]] = {
     "matmul_tf32_torch": torch.matmul,
     "matmul_wrong_stride": torch.matmul,
     "mean_scale_inside": lambda x: x.mean(-1),
+    "nki_adamw": adamw_values,
+    "nki_add_bf16": torch.add,
+    "nki_attention": scaled_attention,
+    "nki_attention_dropout_before_sum": lambda q, k, v, keep: (torch.softmax(q @ k.T * 0.25, -1) * keep * 1.25) @ v,
+    "nki_attention_evacuated_plus_one": scaled_attention,
+    "nki_attention_no_rescale": scaled_attention,
+    "nki_beta1_mask_dropped": softmax,
+    "nki_beta1_softmax": softmax,
+    "nki_bias_gelu": lambda x, b: F.gelu(x + b[:, None]),
+    "nki_bias_gelu_dropped": lambda x, b: F.gelu(x + b[:, None]),
+    "nki_cross_entropy": lambda x, labels: cross_entropy(x, labels.long()),
+    "nki_cumsum": lambda x: x.cumsum(-1),
+    "nki_cumsum_no_carry": lambda x: x.cumsum(-1),
+    "nki_embedding": lambda ids, table: table[ids],
+    "nki_layer_norm": layer_norm,
+    "nki_linear_relu": lambda x, w, b: (x @ w + b).relu(),
+    "nki_matmul": torch.matmul,
+    "nki_matmul_bf16": matmul_t,
+    "nki_matmul_bf16_partial_sums": matmul_t,
+    "nki_matmul_no_reset": matmul_t,
+    "nki_matmul_operands_swapped": matmul_t,
+    "nki_matmul_tile_sizes": matmul_t,
+    "nki_max_pool": lambda x: F.max_pool2d(x, 2),
+    "nki_migrated_matmul": matmul_t,
+    "nki_migrated_matmul_index": matmul_t,
+    "nki_migrated_promotion": lambda x: x + 1.1 * x,
+    "nki_migrated_softmax": softmax,
+    "nki_quantise_int8": lambda x, s: (x / s[:, None]).round().clamp(-128, 127),
+    "nki_quantise_saturates": lambda x, s: (x / s[:, None]).round().clamp(-128, 127),
+    "nki_quantise_truncated": lambda x, s: (x / s[:, None]).clamp(-128, 127).trunc(),
+    "nki_rms_norm": rms_norm,
+    "nki_rms_norm_weight_axis": rms_norm,
+    "nki_rope": rope,
+    "nki_rope_turned_back": rope,
+    "nki_softmax": softmax,
+    "nki_softmax_reciprocal": softmax,
+    "nki_softmax_undefined_tail": softmax,
+    "nki_sum_axis": lambda x: x.sum(1),
+    "nki_swiglu": swiglu,
+    "nki_swiglu_halves": swiglu,
+    "nki_transpose": lambda x: x.t(),
     "quantise_int8_rows": quantise,
     "quantise_no_saturation": quantise,
     "quantise_truncates": quantise,
