@@ -38,8 +38,10 @@ def slice_of(one: slice, dim: int, extent: int) -> tuple[int, int, int, TensorRe
     step = 1 if one.step is None else int(one.step)
     stop = extent if one.stop is None else int(one.stop)
     start = 0 if one.start is None else int(one.start)
+    if step == 0:
+        raise UsageError(f"{here()}: a slice of dimension {dim} with step 0")
     if start < 0 or stop < 0 or step < 1:
-        start, stop, step = slice(start, stop, step).indices(extent)
+        start, stop, step = one.indices(extent)
     if stop > extent:
         raise UsageError(f"{here()}: {one.start}:{one.stop} is out of bounds of dimension {dim}, {extent}")
     count = -(-(stop - start) // step)

@@ -64,6 +64,7 @@ class Tracer:
         self.cores: Any = None  # Cores of the running launch, where there are several
         self.grid: tuple[int, ...] = ()
         self.place: tuple[int, ...] = ()
+        self.inside = 0  # kernels that are running, one in the other
         self.shared: list[NkiStorage] = []  # shared HBM that a grid's instances make, in order
         self.shared_seen = 0
         self.held: dict[Any, Any] = {}  # accumulators of Beta-1's loop_reduce
@@ -95,9 +96,14 @@ class Tracer:
             self.shared.append(self._new(SHARED_HBM, dtype, extents, more))
         made = self.shared[self.shared_seen]
         self.shared_seen += 1
+        span = here()
         if (made.dtype, made.shape) != (dtype, extents):
             raise UsageError(
-                f"{here()}: shared HBM {extents} in {dtype} where the grid's first instance has {made.shape}"
+                f"{span}: shared HBM {extents} in {dtype} where the grid's first instance has {made.shape}"
+            )
+        if (made.span.file, made.span.line) != (span.file, span.line):
+            raise unmodelled(
+                f"shared HBM that some instances of a grid do not make (the first has that of {made.span})"
             )
         return made
 

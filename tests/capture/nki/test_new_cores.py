@@ -188,3 +188,17 @@ def accumulated(x: Any) -> Any:
 def test_a_place_and_an_accumulator_are_of_one_core() -> None:
     assert np.array_equal(run(at_one_place[2]), X)
     assert np.array_equal(run(accumulated[2])[:, 0], 2 * X.sum(1))
+
+
+def test_cores_that_make_different_shared_tensors() -> None:
+    """The n-th tensor of both is one, where both make it."""
+
+    def kernel(x: Any) -> Any:
+        if nl.program_id(0) == 0:
+            nl.ndarray((8, 6), nl.float32, buffer=nl.shared_hbm)
+        out = nl.ndarray((8, 6), nl.float32, buffer=nl.shared_hbm)
+        nisa.dma_copy(out, x)
+        return out
+
+    with pytest.raises(Unsupported, match="some instances of a grid do not make"):
+        traced(nki.jit(kernel)[2])
