@@ -88,6 +88,10 @@ def _advanced(keys: tuple[Any, ...], extents: tuple[int, ...]) -> Access:
     except ValueError:
         told = " and ".join(str(s) for s in shapes)
         raise UsageError(f"{here()}: index tiles of shapes {told} do not broadcast") from None
+    if len(shape) == 1:
+        raise UsageError(
+            f"{here()}: an index tile of one dimension: nl.arange(n)[:, None] or [None, :] has the two of a tile"
+        )
     reaches, indirect = [], None
     for dim, (one, extent) in enumerate(zip(keys, extents, strict=True)):
         if isinstance(one, Tile | Shifted):

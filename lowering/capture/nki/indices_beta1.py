@@ -54,14 +54,13 @@ class Mask:
         raise UsageError(f"{here()}: a mask is a conjunction of comparisons; it has no ~")
 
     def __bool__(self) -> bool:
-        """The value of a comparison of loop variables; ``mask & a if mask else a`` asks whether there is a mask.
-
-        The documentation leaves conditions on loop variables undefined (NKI.md §6, 22); kernels rely on their value.
-        """
-        if any(part.ndim for part in self.parts) or asks_for_presence():
+        """The value of a comparison of loop variables; ``a if mask else b`` asks whether there is a mask."""
+        if asks_for_presence():
             return True
+        if any(part.ndim for part in self.parts):
+            raise UsageError(f"{here()}: control flow that depends on nl.arange or nl.mgrid: mask= is for that")
         if active():
-            note = f"{here()}: a condition on a loop variable counts as its value in each turn (assumed)"
+            note = f"{here()}: a condition on a loop variable counts as its value in each turn"
             if note not in current().trace.notes:
                 current().trace.notes.append(note)
         return all(bool(part) for part in self.parts)

@@ -29,7 +29,17 @@ from lowering.capture.nki.isa_new import (
 from lowering.capture.nki.language_beta1 import fp32
 from lowering.capture.nki.ops import activation as activation_of
 from lowering.capture.nki.ops import alu
-from lowering.capture.nki.produce_beta1 import in_sbuf, like, produced, result, tile_of, together, under, unmasked
+from lowering.capture.nki.produce_beta1 import (
+    in_sbuf,
+    like,
+    produced,
+    result,
+    tensor_of,
+    tile_of,
+    together,
+    under,
+    unmasked,
+)
 from lowering.capture.nki.promotion_beta1 import promoted
 from lowering.capture.nki.tensor_beta1 import Made, Tensor
 from lowering.capture.nki.tracer import current, here, unmodelled
@@ -140,6 +150,8 @@ def reciprocal(data: Any, *, dtype: Any = None, mask: Any = None, **_: Any) -> T
 
 
 def iota(expr: Any, dtype: Any, *, mask: Any = None, **_: Any) -> Tensor:
+    if isinstance(expr, int | np.integer):
+        expr = Index(np.full((1, 1), int(expr), np.int64), frozenset())
     if not isinstance(expr, Index):
         raise UsageError(f"{here()}: nisa.iota takes an expression of index tiles, not a {type(expr).__name__}")
     if mask is not None:
@@ -230,7 +242,7 @@ def activation_reduce(
 def dma_copy(
     *, dst: Any, src: Any, mask: Any = None, dst_rmw_op: Any = None, oob_mode: Any = oob_mode.error, **_: Any
 ) -> None:
-    place, source = tile_of("dst of dma_copy", dst), tile_of("src of dma_copy", src)
+    place, source = tensor_of("dst of dma_copy", dst), tensor_of("src of dma_copy", src)
     rmw = None if dst_rmw_op is None else alu(dst_rmw_op)
     for box, concrete in under(mask, [place, source], place.shape):
         part = source.cut(box) if source.shape == place.shape else source
@@ -238,7 +250,7 @@ def dma_copy(
 
 
 def dma_transpose(src: Any, *, axes: Any = None, mask: Any = None, dtype: Any = None, **_: Any) -> Tensor:
-    tile = tile_of("src of dma_transpose", src)
+    tile = tensor_of("src of dma_transpose", src)
     order = tuple(axes) if axes is not None else {2: (1, 0), 3: (2, 1, 0), 4: (3, 1, 2, 0)}.get(tile.ndim, ())
     if sorted(order) != list(range(tile.ndim)):
         raise UsageError(f"{here()}: dma_transpose: axes {axes} of a tensor of shape {tile.shape}")

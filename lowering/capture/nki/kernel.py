@@ -48,7 +48,9 @@ class Kernel:
         args = tuple(argument(kind, value) for value in args)
         kwargs = {name: argument(kind, value) for name, value in kwargs.items()}
         if not self.grid:
-            return self.function(*args, **kwargs)
+            return self._inside(args, kwargs)
+        if tracer.inside and self.generation == BETA1:
+            raise UsageError(f"{here()}: {self.function.__name__} is launched on a grid inside of another kernel")
         result, outer = None, (tracer.grid, tracer.place, tracer.shared, tracer.shared_seen)
         try:
             tracer.grid, tracer.shared = self.grid, []
@@ -57,10 +59,19 @@ class Kernel:
             for place in np.ndindex(*self.grid):
                 tracer.shared_seen = 0
                 tracer.place = tuple(int(i) for i in place)
-                result = self.function(*args, **kwargs)
+                result = self._inside(args, kwargs)
         finally:
             tracer.grid, tracer.place, tracer.shared, tracer.shared_seen = outer
         return result
+
+    def _inside(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The body once."""
+        tracer = current()
+        tracer.inside += 1
+        try:
+            return self.function(*args, **kwargs)
+        finally:
+            tracer.inside -= 1
 
     def _on_cores(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The new API's grid is the cores that one kernel runs on (lnc)."""

@@ -34,16 +34,17 @@ from lowering.capture.nki.math_beta1 import *  # noqa: F403  (the functions of n
 from lowering.capture.nki.math_beta1 import copy
 from lowering.capture.nki.matmul_beta1 import load_transpose2d, matmul, transpose
 from lowering.capture.nki.ops import ACTIVATIONS, ALU, Op
-from lowering.capture.nki.produce_beta1 import produced, result, tile_of, under
+from lowering.capture.nki.produce_beta1 import hbm_of, produced, result, tensor_of, tile_of, under
 from lowering.capture.nki.reductions_beta1 import all, max, mean, min, prod, rms_norm, softmax, sum, var
 from lowering.capture.nki.tensor_beta1 import Tensor, block_count
 from lowering.capture.nki.tile import Tile
 from lowering.capture.nki.trace import HBM, PSUM, SBUF, SHARED_HBM
-from lowering.capture.nki.tracer import current, unmodelled
+from lowering.capture.nki.tracer import current, here, unmodelled
 
 sbuf, psum = MemoryRegion(SBUF), MemoryRegion(PSUM)
 hbm, shared_hbm = MemoryRegion(HBM), MemoryRegion(SHARED_HBM)
 private_hbm = hbm
+APART = "beta1_allocation: tensors that ncc.sbuf or ncc.psum place share no memory with each other"
 PSUM_ZEROS = "beta1_psum_zeros: the first product that is added to zeros of nl.zeros in PSUM overwrites them"
 FUNCTIONS = [
     affine_range, all_reduce, loop_reduce, nc, num_programs, program_id, program_ndim, sequential_range, spmd_dim,
@@ -82,6 +83,8 @@ def ndarray(shape: Any, dtype: Any, buffer: Any = None, name: str = "", **_: Any
     kind = dtype_name(dtype)
     if not isinstance(buffer, Allocation):
         return Tensor.allocated(str(buffer or sbuf), extents, kind, name=name)
+    if buffer.placed is not None:
+        current().trace.assumed[APART] = None
     blocks = block_count(extents)
     free = [int(n) for n in extents[blocks + 1 :]]
     tiles = buffer.tiles([int(n) for n in extents[:blocks]], int(extents[blocks]), int(np.prod(free)) * size_of(kind))
@@ -134,11 +137,11 @@ def ds(start: Any, size: int) -> slice:
 def expand_dims(data: Any, axis: Any) -> Any:
     if isinstance(data, Index):
         return Index(np.expand_dims(data.values, axis), data.origins)
-    return tile_of("nl.expand_dims's operand", data).expand_dims(axis)
+    return tensor_of("nl.expand_dims's operand", data).expand_dims(axis)
 
 
 def broadcast_to(src: Any, shape: Sequence[int], **_: Any) -> Tensor:
-    return tile_of("nl.broadcast_to's operand", src).broadcast_to(shape)
+    return tensor_of("nl.broadcast_to's operand", src).broadcast_to(shape)
 
 
 # -- moves ------------------------------------------------------------------------------------------------------------
@@ -146,7 +149,7 @@ def broadcast_to(src: Any, shape: Sequence[int], **_: Any) -> Tensor:
 
 def load(src: Any, mask: Any = None, dtype: Any = None, mode: Any = None, **_: Any) -> Tensor:
     """HBM to a new tile in SBUF; what the mask excludes is undefined."""
-    data = tile_of("src of nl.load", src)
+    data = hbm_of("src of nl.load", src)
     dst = result(data.shape, data.dtype_name if dtype is None else dtype_name(dtype))
     oob = _oob(mode)
     data = data if data.ndim == dst.ndim else data.expand_dims(data.ndim)
@@ -155,17 +158,26 @@ def load(src: Any, mask: Any = None, dtype: Any = None, mode: Any = None, **_: A
 
 def store(dst: Any, value: Any, mask: Any = None, mode: Any = None, **_: Any) -> None:
     """A tile, or a number, to HBM."""
-    place = tile_of("dst of nl.store", dst)
+    place = hbm_of("dst of nl.store", dst)
     if not isinstance(value, Tile):
         value = full(place.shape, value, place.dtype_name)
     source = tile_of("value of nl.store", value)
     if source.storage.space == PSUM:
         source = copy(source)
     if source.shape != place.shape:
+        _noted_shapes(source, place)
         source = source.reshape(place.shape) if source.size == place.size else source.spread(place.shape)
     oob = _oob(mode)
     for box, concrete in under(mask, [place, source], place.shape):
         instructions.dma_copy(place.cut(box), source.cut(box), concrete, oob=oob)
+
+
+def _noted_shapes(source: Tensor, place: Tensor) -> None:
+    """As many elements in another shape go in row-major order; the documentation wants equal shapes."""
+    kept = [[n for n in shape if n != 1] for shape in (source.shape, place.shape)]
+    note = f"{here()}: nl.store of {source.shape} to {place.shape}: NKI wants equal shapes"
+    if source.size == place.size and kept[0] != kept[1] and note not in current().trace.notes:
+        current().trace.notes.append(note)
 
 
 def _oob(mode: Any) -> str:
@@ -174,7 +186,7 @@ def _oob(mode: Any) -> str:
 
 def atomic_rmw(dst: Any, value: Any, op: Any, mask: Any = None, **_: Any) -> None:
     """dst = dst + value in HBM."""
-    place, source = tile_of("dst of nl.atomic_rmw", dst), tile_of("value of nl.atomic_rmw", value)
+    place, source = hbm_of("dst of nl.atomic_rmw", dst), tile_of("value of nl.atomic_rmw", value)
     if getattr(op, "__name__", str(op)) != "add":
         raise unmodelled(f"nl.atomic_rmw with {op!r}")
     for box, concrete in under(mask, [place, source], place.shape):

@@ -59,7 +59,9 @@ def binary(name: str, x: Any, y: Any, dtype: Any = None, mask: Any = None) -> Te
     if not tiles:
         raise UsageError(f"{here()}: nl.{name} of two numbers: one operand has to be a tile")
     for value in (x, y):
-        if not isinstance(value, Tile | int | float | np.generic):
+        if isinstance(value, Tile):
+            tile_of(f"an operand of nl.{name}", value)
+        elif not isinstance(value, int | float | np.generic):
             raise UsageError(f"{here()}: nl.{name}: a {type(value).__name__} is no operand")
     try:
         shape = np.broadcast_shapes(*(tile.shape for tile in tiles))

@@ -13,7 +13,7 @@ from lowering.capture.nki import instructions
 from lowering.capture.nki.dtypes import dtype_name
 from lowering.capture.nki.indices_beta1 import Mask
 from lowering.capture.nki.masks_beta1 import Box, regions, whole
-from lowering.capture.nki.produce_beta1 import in_sbuf, result, tile_of
+from lowering.capture.nki.produce_beta1 import in_sbuf, result, tensor_of, tile_of
 from lowering.capture.nki.tensor_beta1 import Made, Tensor
 from lowering.capture.nki.trace import PSUM, SBUF
 from lowering.capture.nki.tracer import current, here, unmodelled
@@ -164,7 +164,7 @@ def transpose(x: Any, dtype: Any = None, mask: Any = None, **_: Any) -> Tensor:
 
 def load_transpose2d(src: Any, mask: Any = None, dtype: Any = None, **_: Any) -> Tensor:
     """src[a, b] of HBM at [b, a] of a tile."""
-    data = tile_of("src of nl.load_transpose2d", src)
+    data = tensor_of("src of nl.load_transpose2d", src)
     if data.ndim != 2:
         raise UsageError(f"{here()}: nl.load_transpose2d of a tensor of shape {data.shape}: it takes two dimensions")
     dst = result((data.shape[1], data.shape[0]), data.dtype_name if dtype is None else dtype_name(dtype))

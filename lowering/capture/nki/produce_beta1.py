@@ -63,7 +63,25 @@ def part(value: Any, box: Box, shape: tuple[int, ...]) -> Any:
 
 
 def tile_of(what: str, value: Any) -> Tensor:
-    """``value``, which has to be a tile of Beta-1."""
+    """``value``, which has to be a tile on chip whose first dimension is the partitions."""
+    tile = tensor_of(what, value)
+    if not tile.on_chip:
+        raise UsageError(f"{here()}: {what} is in {tile.storage.space}; it has to be in sbuf or psum: nl.load it")
+    if tile.blocks:
+        raise UsageError(f"{here()}: {what} has block dimensions, {tile.shape}; subscript them, a tile has none")
+    return tile
+
+
+def hbm_of(what: str, value: Any) -> Tensor:
+    """``value``, which has to be a tensor in HBM."""
+    tensor = tensor_of(what, value)
+    if tensor.on_chip:
+        raise UsageError(f"{here()}: {what} is in {tensor.storage.space}; it has to be in hbm")
+    return tensor
+
+
+def tensor_of(what: str, value: Any) -> Tensor:
+    """``value``, which has to be a tensor of Beta-1."""
     if isinstance(value, Tensor):
         return value
     told = value.__class__.__name__ if isinstance(value, Tile) or not isinstance(value, int | float) else repr(value)
@@ -77,9 +95,12 @@ def lifted(value: Tensor, rank: int) -> Tensor:
 
 
 def together(what: str, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-    """Both over their common shape, as numpy broadcasts; as many elements in other shapes are left as they are."""
+    """Both over their common shape, free axes spread; as many elements in other shapes are left as they are."""
     if x.shape == y.shape or (x.partitions, x.free) == (y.partitions, y.free):
         return x, y
+    if x.partitions != y.partitions:
+        told = f"{x.shape} and {y.shape}"
+        raise UsageError(f"{here()}: {what}: the partitions of {told} differ: broadcast_to spreads them")
     try:
         shape = np.broadcast_shapes(x.shape, y.shape)
     except ValueError:

@@ -67,7 +67,7 @@ LANES = """
 def kernel(x, scale):
     out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
     scaled = nisa.tensor_tensor(nl.load(x), nl.load(scale), nl.multiply)
-    nl.store(out, nisa.tensor_tensor(scaled, nl.load(x[0:1, :]), np.add))
+    nl.store(out, nisa.tensor_tensor(scaled, nl.load(x[0:1, :]).broadcast_to(x.shape), np.add))
     return out
 """
 
@@ -78,7 +78,6 @@ def test_tensor_tensor_broadcasts(tmp_path: Path) -> None:
 
 
 ADD = """
-@nki.jit
 def kernel(a, b):
     return launched[a.shape[0] // 8, a.shape[1] // 4](a, b)
 
@@ -399,3 +398,23 @@ def test_a_plane_that_a_number_chooses_with_a_ragged_end(tmp_path: Path) -> None
     trace = captured(tmp_path, EXPERT, "entry", x=x, weights=weights, expert=expert)
     assert trace.generation == "beta1"
     assert np.array_equal(evaluated(trace, x=x, weights=weights, expert=expert)[0], weights[2] + x[0, 0])
+
+
+CARRIED = """
+@nki.jit
+def kernel(x):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    data = nl.load(x)
+    for i in nl.sequential_range(4):
+        if i < 3:
+            data[...] = data + nisa.iota(i, dtype=nl.uint32).broadcast_to(data.shape)
+        else:
+            data[...] = data * 2
+    nl.store(out, data)
+    return out
+"""
+
+
+def test_loop_variables_as_conditions_and_values(tmp_path: Path) -> None:
+    x = whole_numbers(8, 6)
+    assert np.array_equal(result(tmp_path, CARRIED, x=x), (x + 3) * 2)
