@@ -239,28 +239,30 @@ ENTRIES = (
     Entry(
         "nki-carried",
         "turns of an affine_range depend on each other",
-        """A turn reads what another turn of the same affine_range has written. Beta-1 alone: in the new API an
-        affine_range is a range.""",
+        """A turn reads what another turn of the same affine_range has written, other than to go on with an associative
+        sum. Beta-1 alone: in the new API an affine_range is a range.""",
         """affine_range says that the turns may run in any order or at once; sums of matmuls in PSUM are the
         exception.""",
         """
         for i in nl.affine_range(4):
-            acc[...] = nl.maximum(acc, tile[i])
+            state[...] = nl.multiply(nl.add(state, 1.0), tile[i])
         """,
         """Use sequential_range, or keep a tile for each turn and combine them afterwards.""",
     ),
     Entry(
         "nki-affine-accumulate",
-        "an affine_range carries a sum outside of PSUM",
-        """+= (or an instruction whose destination is its source) on the same elements in several turns of an
-        affine_range, other than a sum of matmuls in PSUM. Beta-1 alone.""",
-        """The maintainers' word (aws-neuron-sdk issue 1051) is that sums of matmuls are the only well-supported ones;
-        others may be compiled wrongly.""",
+        "an affine_range carries an associative sum outside of PSUM",
+        """An add, multiply, maximum or the like whose destination is its source meets the same elements in several
+        turns of an affine_range, and is no sum of matmuls in PSUM. Beta-1 alone. A warning: the documentation counts
+        associative reductions as no dependence, and its example is a sum of matmuls. A comparison takes the order of
+        the turns and lists that among its assumptions.""",
+        """The maintainers' word (aws-neuron-sdk issue 1051) is that sums of matmuls in PSUM are the only well-supported
+        ones; others have made the compiler fail.""",
         """
         for i in nl.affine_range(4):
             acc[...] += nl.load(x[i])
         """,
-        """Use sequential_range or static_range for sums in SBUF.""",
+        """Use sequential_range or static_range for sums in SBUF, or nl.loop_reduce.""",
     ),
     Entry(
         "nki-accumulate-undefined",

@@ -25,8 +25,7 @@ FAMILIES: tuple[Callable[[NkiTrace], Iterator[Finding]], ...] = (
 
 
 #: Rules without which nobody knows what a kernel computes; the others say that it does not run, or not there.
-MEANING = frozenset(["nki-carried", "nki-affine-accumulate", "nki-accumulate-undefined", "nki-overlap", "nki-register",
-                     "nki-bounds"])  # fmt: skip
+MEANING = frozenset(["nki-carried", "nki-accumulate-undefined", "nki-overlap", "nki-register", "nki-bounds"])
 
 
 def check(trace: NkiTrace) -> list[Finding]:

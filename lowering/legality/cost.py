@@ -14,7 +14,7 @@ from lowering.capture.nki.dtypes import size_of
 from lowering.capture.nki.trace import HBM, PSUM, SBUF, SHARED_HBM, Indirect, Instr, NkiTrace, View
 from lowering.capture.trace import TensorRef
 from lowering.legality.hardware import DMA_EFFICIENT, HARDWARE, LANES, PSUM_BYTES
-from lowering.legality.memory import Peak, high_water
+from lowering.legality.live import Peak, high_water
 from lowering.legality.places import on_chip, run_bytes, space
 
 

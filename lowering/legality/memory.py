@@ -1,29 +1,20 @@
 """Where tiles lie: banks and capacity of PSUM, capacity of SBUF by live ranges, partitions that an access starts at.
 
-Takes a trace; gives findings, and the high-water marks that the cost table shows.
+Takes a trace; gives findings.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-from lowering.capture.nki.trace import BETA1, PSUM, SBUF, Instr, NkiStorage, NkiTrace
+from lowering.capture.nki.trace import BETA1, PSUM, SBUF, Instr, NkiTrace
 from lowering.capture.trace import TensorRef
 from lowering.legality.finding import Finding
-from lowering.legality.hardware import HARDWARE, LANES, PSUM_BANK, PSUM_BYTES
-from lowering.legality.places import accesses, lanes_of, named, on_chip, refs, spot, tile_bytes
+from lowering.legality.hardware import HARDWARE, PSUM_BANK, PSUM_BYTES
+from lowering.legality.live import high_water
+from lowering.legality.places import accesses, lane_bytes, named, on_chip, spot
 
 _COMPUTE = ("pe", "dve", "act", "pool")
-
-
-@dataclass(frozen=True, slots=True)
-class Peak:
-    """The most bytes of a partition that tiles take at once, and the instruction at which they do (its number)."""
-
-    nbytes: int = 0
-    at: int = 0
-    tiles: int = 0
 
 
 def memory(trace: NkiTrace) -> Iterator[Finding]:
@@ -47,9 +38,10 @@ def _capacity(trace: NkiTrace) -> Iterator[Finding]:
     }
     alone: set[str] = set()
     for storage in trace.storages.values():
-        if storage.space in limits and tile_bytes(storage) > limits[storage.space][1]:
+        if storage.space in limits and lane_bytes(storage) > limits[storage.space][1]:
             code, held, _ = limits[storage.space]
-            said = f"a tile of shape {storage.shape} takes {tile_bytes(storage)} bytes per partition of {held}"
+            shape = storage.shape[storage.blocks :]
+            said = f"a tile of shape {shape} takes {lane_bytes(storage)} bytes per partition of {held}"
             yield Finding(code, said, storage.span)
             alone.add(storage.space)
     for where, (code, _, usable) in limits.items():
@@ -59,60 +51,6 @@ def _capacity(trace: NkiTrace) -> Iterator[Finding]:
         said = f"{peak.tiles} tiles that are in use at once take {peak.nbytes} bytes per partition of {usable}"
         spills = where == SBUF and trace.generation == BETA1
         yield Finding(code, said, trace.instrs[peak.at].span, "warning" if spills else "error")
-
-
-def high_water(trace: NkiTrace, where: str) -> Peak:
-    """The least that any placement needs in program order: a tile is in use from its first access to its last.
-
-    Tiles of at most 32 (64) partitions may share theirs with three (one) more of their kind.  A tile whose place the
-    source names counts from the beginning of its place, so that tiles at one place count once.
-    """
-    cores = {storage.core for storage in trace.storages.values() if storage.space == where}
-    return max((_peak(trace, where, core) for core in cores), key=lambda peak: peak.nbytes, default=Peak())
-
-
-def _peak(trace: NkiTrace, where: str, core: int) -> Peak:
-    first, last = _ranges(trace, where, core)
-    begins: dict[int, list[NkiStorage]] = {}
-    ends: dict[int, list[NkiStorage]] = {}
-    for number, at in first.items():
-        begins.setdefault(at, []).append(trace.storages[number])
-        ends.setdefault(last[number], []).append(trace.storages[number])
-    now, tiles, peak = 0, 0, Peak()
-    pinned: dict[int, int] = {}
-    for at in sorted({*begins, *ends}):
-        for storage in begins.get(at, ()):
-            tiles += 1
-            if storage.pinned is None:
-                now += _share(storage)
-            else:
-                pinned[storage.id] = storage.pinned[1] + tile_bytes(storage)
-        total = max(now // LANES, *pinned.values(), 0) if pinned else now // LANES
-        if total > peak.nbytes:
-            peak = Peak(total, at, tiles)
-        for storage in ends.get(at, ()):
-            tiles -= 1
-            now -= 0 if pinned.pop(storage.id, None) is not None else _share(storage)
-    return peak
-
-
-def _share(storage: NkiStorage) -> int:
-    """Bytes of all partitions that the tile keeps from tiles of its size and of larger ones."""
-    lanes = lanes_of(storage)
-    return tile_bytes(storage) * (32 if lanes <= 32 else 64 if lanes <= 64 else LANES)
-
-
-def _ranges(trace: NkiTrace, where: str, core: int) -> tuple[dict[int, int], dict[int, int]]:
-    """First and last instruction that accesses each storage of a core's memory."""
-    first: dict[int, int] = {}
-    last: dict[int, int] = {}
-    wanted = {n for n, storage in trace.storages.items() if storage.space == where and storage.core == core}
-    for at, instr in enumerate(trace.instrs):
-        for ref in refs(instr):
-            if ref.storage in wanted:
-                first.setdefault(ref.storage, at)
-                last[ref.storage] = at
-    return first, last
 
 
 # -- places ----------------------------------------------------------------------------------------------------------

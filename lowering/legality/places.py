@@ -80,11 +80,6 @@ def lane_bytes(storage: NkiStorage) -> int:
     return prod(storage.shape[storage.blocks + 1 :]) * size_of(storage.dtype)
 
 
-def tile_bytes(storage: NkiStorage) -> int:
-    """Bytes of a partition that all tiles of a storage take: blocks lie behind each other."""
-    return prod(storage.shape[: storage.blocks]) * lane_bytes(storage)
-
-
 @dataclass(frozen=True, slots=True)
 class Spot:
     """A view on chip.  ``lane``: its first partition within the tile; ``step``: partitions between its rows;

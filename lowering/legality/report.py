@@ -11,6 +11,7 @@ from lowering.legality import MEANING, check
 from lowering.legality.cost import cost
 from lowering.legality.finding import Finding
 
+IN_ORDER = "nki: a sum outside of PSUM that an affine_range carries is added in the order of its turns (assumed)"
 UNDEFINED = frozenset(["nki-undefined", "nki-output-undefined"])  # a comparison follows undefined values itself
 
 
@@ -39,7 +40,9 @@ def read(text: str) -> tuple[list[Finding], dict[str, Any]]:
 def faults(trace: NkiTrace) -> tuple[list[str], list[str]]:
     """For a comparison: rows of (code, file, line, what) with tabs between, of what leaves a kernel without a meaning;
     and a note on the rules of the hardware that it breaks."""
-    broken = [one for one in check(trace) if one.severity == "error"]
+    found = check(trace)
+    broken = [one for one in found if one.severity == "error"]
+    notes = [IN_ORDER] if any(one.code == "nki-affine-accumulate" for one in found) else []
     rows = [
         "\t".join(str(cell).replace("\t", " ") for cell in (one.code, one.span.file, one.span.line, one.message))
         for one in broken
@@ -47,6 +50,6 @@ def faults(trace: NkiTrace) -> tuple[list[str], list[str]]:
     ]
     others = [f"{one.code} at line {one.span.line}" for one in broken if one.code not in MEANING | UNDEFINED]
     if not others:
-        return rows, []
+        return rows, notes
     more = f" and {len(others) - 3} more" if len(others) > 3 else ""
-    return rows, [f"nki: on {trace.target} this breaks {', '.join(others[:3])}{more}: see irverify check"]
+    return rows, [*notes, f"nki: on {trace.target} this breaks {', '.join(others[:3])}{more}: see irverify check"]

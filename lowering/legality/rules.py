@@ -38,8 +38,8 @@ RULES = {
     # hazards
     "nki-undefined": "memory holds nothing until it is written",
     "nki-output-undefined": "every element of an output is written",
-    "nki-carried": "turns of an affine_range do not depend on each other, but for sums of matmuls in PSUM",
-    "nki-affine-accumulate": "in an affine_range, += carries nothing but sums of matmuls in PSUM",
+    "nki-carried": "turns of an affine_range do not depend on each other, but for associative sums",
+    "nki-affine-accumulate": "turns of an affine_range may share an associative sum; matmuls in PSUM do so safely",
     "nki-accumulate-undefined": "a matmul with accumulate=True adds to what a matmul has written",
     "nki-accumulate-other": "on Trainium and Trainium2, matmuls do not add to what another engine has written",
     "nki-overlap": "an instruction's destination is its source, or does not overlap with it",

@@ -18,6 +18,9 @@ from lowering.legality.overlaps import identical
 from lowering.legality.places import named
 from lowering.legality.undefined import Undefined, where_it_matters
 
+_ASSOCIATIVE = frozenset(["add", "mult", "max", "min", "logical_and", "logical_or", "bitwise_and", "bitwise_or",
+                          "bitwise_xor"])  # fmt: skip
+
 
 def carried(trace: NkiTrace, history: History, instr: Instr, reads: Sequence[TensorRef | None]) -> Undefined:
     """For every source the elements that come from another turn, in its shape; None where none does."""
@@ -50,9 +53,11 @@ def told(
         view, part = reads[number], found[number]
         if view is None or part is None:
             continue
+        said = f"{instr.op} reads {named(trace, view)}, {_source(trace, history, view)}"
         in_place = any(isinstance(dst, TensorRef) and identical(dst, view) for dst in instr.dst)
-        code = "nki-affine-accumulate" if in_place else "nki-carried"
-        return Finding(code, f"{instr.op} reads {named(trace, view)}, {_source(trace, history, view)}", instr.span)
+        if in_place and instr.op == "tensor_tensor" and instr.attrs.get("op") in _ASSOCIATIVE:
+            return Finding("nki-affine-accumulate", said, instr.span, "warning")
+        return Finding("nki-carried", said, instr.span)
     return None
 
 

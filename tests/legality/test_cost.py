@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from lowering.legality import check
 from lowering.legality.cost import Cost, cost
+from tests.capture.nki.beta1 import captured
 from tests.legality.kernels import traced
 
 
@@ -84,3 +87,22 @@ def test_small_tiles_share_their_partitions(tmp_path: Path) -> None:
     body = "a, b = filled(({0}, 48)), filled(({0}, 48))\nnisa.tensor_copy(a, b)"
     peaks = [counted(tmp_path, body.format(lanes)).peaks["sbuf"].nbytes for lanes in (16, 64, 65)]
     assert peaks == [2 * 48, 4 * 48, 8 * 48]
+
+
+BLOCKS = """
+@nki.jit
+def kernel(x):
+    out = nl.ndarray((64, 64), dtype=x.dtype, buffer=nl.shared_hbm)
+    sums = nl.zeros((200, par_dim(64), 64), dtype=nl.float32, buffer=nl.psum)
+    for i in nl.affine_range(200):
+        sums[i] += nisa.nc_matmul(nl.load(x), nl.load(x))
+        nl.store(out, nl.copy(sums[i]))
+    return out
+"""
+
+
+def test_blocks_are_tiles_of_their_own(tmp_path: Path) -> None:
+    """25 KiB in all, and one at a time."""
+    trace = captured(tmp_path, BLOCKS, x=np.ones((128, 64), np.float32))
+    assert cost(trace).peaks["psum"].nbytes == 64 * 4 // 2  # of 64 partitions: two may share the lanes
+    assert not [one for one in check(trace) if one.code == "nki-psum-capacity"]

@@ -149,8 +149,14 @@ def test_sums_in_an_affine_range(codes: Codes) -> None:
     for i in nl.affine_range(3):
         {}
     """
-    in_place = "nisa.tensor_tensor(acc, acc, filled((128, 8)), nl.add)"
-    assert codes(added.format("acc = filled((128, 8))", in_place), generation=BETA1) == ["nki-affine-accumulate"]
+    in_place = "nisa.tensor_tensor(acc, acc, filled((128, 8)), nl.{})"
+    kinds = {op: codes(added.format("acc = filled((128, 8))", in_place.format(op)), generation=BETA1)
+             for op in ("add", "maximum", "subtract")}  # fmt: skip
+    assert kinds == {
+        "add": ["nki-affine-accumulate"],
+        "maximum": ["nki-affine-accumulate"],
+        "subtract": ["nki-carried"],
+    }
     product = "nisa.nc_matmul(acc, filled((128, 32)), filled((128, 8)))"
     assert codes(added.format("acc = psum((32, 8))", product), generation=BETA1) == []
 
@@ -173,7 +179,7 @@ def test_a_dependence_that_the_source_asks_for(tmp_path: Path) -> None:
     assert check(captured(tmp_path, asked, x=np.ones((2, 4, 3), np.float32))) == []
     by_hand = LOOPED.format("total[...] = nl.add(total, nl.load(x[i]))")
     (one,) = check(captured(tmp_path, by_hand, x=np.ones((2, 4, 3), np.float32)))
-    assert (one.code, one.span.line) == ("nki-affine-accumulate", 13)
+    assert (one.code, one.severity, one.span.line) == ("nki-affine-accumulate", "warning", 13)
 
 
 # -- one memory ------------------------------------------------------------------------------------------------------
