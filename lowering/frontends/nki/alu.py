@@ -102,6 +102,7 @@ def on_bits(state: State, op: str, x: Value, y: Value | None) -> Value:
 
 def _shifted(state: State, op: str, x: Value, amount: Value) -> Value:
     b, signed = state.builder, op == "arith_shift_right"
+    state.assume("shift")
     if amount.type.dtype.is_float:
         raise Unsupported(f"{op} by a float", b.span)
     operand = b.bitcast(x, DTYPES[f"i{x.type.dtype.bits}"]) if signed else bits(b, x)

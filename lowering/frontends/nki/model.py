@@ -36,7 +36,8 @@ SENTENCES = {
     "scan_state": "the state of a scan is f32 whatever dst is (documented as float32 math)",
     "float8_overflow": "a value beyond float8_e4m3fn becomes NaN (assumed: NaN or saturation is not documented)",
     "tfloat32": "a tfloat32 operand is rounded to 10 fraction bits where the PE reads it (assumed)",
-    "bn_stats": "bn_stats of no elements gives zeros (assumed: not documented)",
+    "bn_stats": "bn_stats and bn_aggr sum up squared differences from the mean, and no elements give zeros (assumed: "
+    "not documented)",
     "gather_unit": "an index of local_gather counts elements (the SDK's unit test multiplies it by num_elem_per_idx)",
     "mixed_bits": "operands of a bit operation are extended to the wider one's width by value (assumed)",
     "shift": "the result of a shift by the width or more is not known",

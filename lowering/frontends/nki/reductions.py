@@ -90,10 +90,10 @@ def batch_norm_stats(state: State, instr: Instr) -> None:
     """(count, mean, variance * count) of the elements of even index, then of those of odd index."""
     b, x = state.builder, state.rows(instr.src[0])
     lanes, extent = x.type.shape
+    state.assume("bn_stats")
     columns: list[Value] = []
     for first in (0, 1):
         if first >= extent:
-            state.assume("bn_stats")
             columns += [b.constant(0.0, F32, (lanes, 1))] * 3
             continue
         part = b("slice", x, start=(0, first), limit=(lanes, extent), step=(1, 2))
@@ -111,6 +111,7 @@ def batch_norm_aggregate(state: State, instr: Instr) -> None:
     """Mean and variance of all elements behind triples (count, mean, variance * count)."""
     b, x = state.builder, state.rows(instr.src[0])
     lanes, extent = x.type.shape
+    state.assume("bn_stats")
     counts, means, spreads = (b("slice", x, start=(0, first), limit=(lanes, extent), step=(1, 3)) for first in range(3))
     total = folded(state, "add", counts, 1)
     mean = b("div", folded(state, "add", b("mul", counts, means), 1), total)
