@@ -6,7 +6,9 @@ from pathlib import Path
 
 import ml_dtypes
 import numpy as np
+import pytest
 
+from lowering.errors import Unsupported
 from tests.capture.nki.beta1 import captured, evaluated, result
 
 KERNEL = """
@@ -60,3 +62,22 @@ def test_a_choice_by_a_loop_variable_is_its_value_and_told(tmp_path: Path) -> No
     trace = captured(tmp_path, KERNEL.format(body), x=X)
     assert np.array_equal(evaluated(trace, x=X)[0], np.concatenate([X[:, :8], 2 * X[:, 8:]], axis=1))
     assert any("a condition on a loop variable" in note for note in trace.notes)
+
+
+def test_what_is_assumed_of_places_and_shapes_is_told(tmp_path: Path) -> None:
+    placed = """import neuronxcc.nki.compiler as ncc
+    y = nl.ndarray((32, 16), dtype=x.dtype, buffer=ncc.sbuf.mod_alloc(base_addr=0))
+    y[...] = t"""
+    assert [name.split(":")[0] for name in captured(tmp_path, KERNEL.format(placed), x=X).assumed] == [
+        "beta1_allocation"
+    ]
+    plain = captured(tmp_path, KERNEL.format("y[...] = t"), x=X)
+    assert not plain.assumed and not plain.notes
+    turned = captured(tmp_path, KERNEL.format("y[...] = t; out = out.reshape((16, 32))"), x=X)
+    assert any("nl.store of (32, 16) to (16, 32)" in note for note in turned.notes)
+
+
+def test_a_softmax_in_another_dtype_is_not_modelled(tmp_path: Path) -> None:
+    with pytest.raises(Unsupported, match="compute_dtype bfloat16"):
+        captured(tmp_path, KERNEL.format("y[...] = nl.softmax(t, axis=1, compute_dtype=nl.bfloat16)"), x=X)
+    captured(tmp_path, KERNEL.format("y[...] = nl.softmax(t, axis=1, compute_dtype=nl.float32)"), x=X)
