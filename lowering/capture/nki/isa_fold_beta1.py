@@ -53,6 +53,8 @@ def tensor_tensor_scan(
     first, second = alu(op0), alu(op1)
 
     def emit(d: Tensor, a: Tensor, b: Tensor, start: Any, m: Any) -> None:
+        if m is not None:
+            raise unmodelled("nisa.tensor_tensor_scan under a mask that is no box")
         instructions.tensor_tensor_scan(d, a, b, start, first, second, reverse0, reverse1, m)
 
     return produced(dst, [x, y, initial], mask, emit)

@@ -212,9 +212,10 @@ class Tensor(Tile):
             along = len(access.shape) - index.ndim + moving[0]
             if len(moving) > 1 or any(reach.steps[along] for reach in access.reaches):
                 raise unmodelled("an indirect access that is not one index for each partition")
+            rows = 0 if access.reaches[dim].base else self.shape[dim]  # indices below it are within bounds
             moved = tuple(step if d == along else stride for d, stride in enumerate(strides))
             made = self._through(
-                Indirect(TensorRef(self.storage.id, self._dtype, access.shape, moved, at), index.ref, along)
+                Indirect(TensorRef(self.storage.id, self._dtype, access.shape, moved, at), index.ref, along, step=rows)
             )
         made._beyond = beyond
         return made
@@ -351,10 +352,6 @@ def block_count(shape: Any) -> int:
     if len(places) > 1:
         raise UsageError(f"{here()}: a shape has one nl.par_dim at most")
     return places[0] if places else 0
-
-
-def from_storage(storage: NkiStorage) -> Tensor:
-    return Tensor.whole(storage)
 
 
 def ops() -> ModuleType:
