@@ -19,7 +19,7 @@ from lowering.capture.nki.dtypes import dtype_name, size_of
 from lowering.capture.nki.indices_beta1 import Index, Mask, ParDim
 from lowering.capture.nki.masks_beta1 import Box, regions, whole
 from lowering.capture.nki.tile import Tile, dense
-from lowering.capture.nki.trace import PSUM, Indirect, Instr, NkiStorage, View
+from lowering.capture.nki.trace import PSUM, Indirect, Instr, View
 from lowering.capture.nki.tracer import current, here, unmodelled
 from lowering.capture.trace import TensorRef
 from lowering.errors import UsageError

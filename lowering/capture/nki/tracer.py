@@ -154,10 +154,6 @@ class Tracer:
             self._written[dst.storage] = np.zeros(size, bool)
         return as_strided(self._written[dst.storage][dst.offset :], dst.shape, dst.strides)
 
-    def fresh_psum(self, storage: int) -> None:
-        """The storage starts a new accumulation: nothing of it counts as written."""
-        self._written.pop(storage, None)
-
     def mark(self, dst: TensorRef, written: bool) -> None:
         """Beta-1: what an instruction other than a matmul left in PSUM is added to; zeros are not."""
         self._window(dst)[...] = written
