@@ -418,3 +418,23 @@ def kernel(x):
 def test_loop_variables_as_conditions_and_values(tmp_path: Path) -> None:
     x = whole_numbers(8, 6)
     assert np.array_equal(result(tmp_path, CARRIED, x=x), (x + 3) * 2)
+
+
+RAGGED_GATHER = """
+@nki.jit
+def kernel(table, rows):
+    n, = rows.shape
+    out = nl.ndarray((n, table.shape[1]), dtype=table.dtype, buffer=nl.shared_hbm)
+    i_p, i_f = nl.arange(4)[:, None], nl.arange(table.shape[1])[None, :]
+    for t in nl.affine_range((n + 3) // 4):
+        inside = t * 4 + i_p < n
+        chosen = nl.load(rows[t * 4 + i_p], mask=inside)
+        found = nl.load(table[chosen[i_p, 0], i_f], mask=inside)
+        nl.store(out[t * 4 + i_p, i_f], found, mask=inside)
+    return out
+"""
+
+
+def test_a_gather_with_a_ragged_end(tmp_path: Path) -> None:
+    table, rows = whole_numbers(9, 5), np.array([3, 0, 8, 3, 1, 7], np.int32)
+    assert np.array_equal(result(tmp_path, RAGGED_GATHER, table=table, rows=rows), table[rows])
