@@ -15,7 +15,7 @@ from lowering.capture.nki.trace import HBM, PSUM, SBUF, SHARED_HBM, Indirect, In
 from lowering.capture.trace import TensorRef
 from lowering.legality.hardware import DMA_EFFICIENT, HARDWARE, LANES, PSUM_BYTES
 from lowering.legality.live import Peak, high_water
-from lowering.legality.places import on_chip, run_bytes, space
+from lowering.legality.places import of_one_tile, on_chip, run_bytes, space
 
 
 @dataclass(slots=True)
@@ -117,7 +117,7 @@ def cost(trace: NkiTrace) -> Cost:
         elif instr.engine == "dma":
             _by_dma(trace, instr, made.dma)
         elif instr.engine in made.engines:
-            _on_lanes(instr, made.engines[instr.engine])
+            _on_lanes(trace, instr, made.engines[instr.engine])
     return made
 
 
@@ -166,14 +166,15 @@ def _run(trace: NkiTrace, instr: Instr, views: list[TensorRef]) -> int:
     return min(run_bytes(view, 1 if on_chip(trace, view) else 0) for view in views)
 
 
-def _on_lanes(instr: Instr, cost: VectorCost) -> None:
+def _on_lanes(trace: NkiTrace, instr: Instr, cost: VectorCost) -> None:
     """The largest operand sets the number of steps."""
     views = [view for view in (*map(_base, instr.src), *map(_base, instr.dst)) if view is not None]
     cost.instructions += 1
     if views:
         largest = max(views, key=lambda view: prod(view.shape))
         cost.elements += prod(largest.shape)
-        cost.steps += prod(largest.shape[1:])
+        tile = of_one_tile(trace.storages[largest.storage], largest)
+        cost.steps += prod(largest.shape) // max(tile.shape[0] if tile.shape else 1, 1)
 
 
 def _nbytes(ref: TensorRef) -> int:

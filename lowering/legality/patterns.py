@@ -9,7 +9,18 @@ from collections.abc import Iterator
 
 from lowering.capture.nki.trace import BETA1, Instr, NkiTrace
 from lowering.legality.finding import Finding
-from lowering.legality.places import Access, accesses, dims, elements, lowest_highest, named, on_chip, spot, within
+from lowering.legality.places import (
+    Access,
+    accesses,
+    dims,
+    elements,
+    lowest_highest,
+    named,
+    of_one_tile,
+    on_chip,
+    spot,
+    within,
+)
 
 MOST_DIMS, MOST_COUNT, MOST_STRIDE = 4, (1 << 16) - 1, (1 << 15) - 1
 _COMPUTE = ("pe", "dve", "act", "pool")
@@ -36,7 +47,7 @@ def _bounds(trace: NkiTrace, instr: Instr, access: Access) -> Iterator[Finding]:
 
 def _pattern(trace: NkiTrace, instr: Instr, access: Access) -> Iterator[Finding]:
     """Beta-1's compiler spreads a partition over others by a matmul with ones; in the new API nothing does."""
-    ref = access.ref
+    ref = of_one_tile(trace.storages[access.ref.storage], access.ref)
     found = dims(ref, 1)
     if len(found) > MOST_DIMS:
         said = f"{instr.op} accesses {named(trace, ref)} in {len(found)} free dimensions that do not join"

@@ -92,11 +92,18 @@ class Spot:
     high: int
 
 
+def of_one_tile(storage: NkiStorage, ref: TensorRef) -> TensorRef:
+    """The view without the dimensions that go from block to block of a Beta-1 tensor."""
+    tile = max(lane_bytes(storage), 1) * lanes_of(storage)
+    if storage.blocks and len(ref.shape) > 1 and abs(ref.strides[0]) * size_of(ref.dtype) >= tile:
+        return of_one_tile(storage, replace(ref, shape=ref.shape[1:], strides=ref.strides[1:]))
+    return ref
+
+
 def spot(storage: NkiStorage, ref: TensorRef) -> Spot:
     """Where a view of a tile on chip lies, its first dimension being the partitions (after dimensions of blocks)."""
+    ref = of_one_tile(storage, ref)
     size, row = size_of(ref.dtype), max(lane_bytes(storage), 1)
-    if storage.blocks and len(ref.shape) > 1 and abs(ref.strides[0]) * size >= row * lanes_of(storage):
-        return spot(storage, replace(ref, shape=ref.shape[1:], strides=ref.strides[1:]))
     start = ref.offset * size % (row * lanes_of(storage))
     step = ref.strides[0] * size / row if ref.shape and ref.shape[0] > 1 else 1.0
     inner = TensorRef(ref.storage, ref.dtype, ref.shape[1:], ref.strides[1:], start % row // size)

@@ -12,7 +12,7 @@ from lowering.capture.nki.trace import ON_CHIP, Instr, NkiTrace
 from lowering.capture.trace import TensorRef
 from lowering.legality.finding import Finding
 from lowering.legality.hardware import HARDWARE, LANES
-from lowering.legality.places import lanes_of, named, on_chip, refs
+from lowering.legality.places import lanes_of, named, of_one_tile, on_chip, refs
 
 _MX_ROWS = 32  # partitions that a microscaled matmul contracts at once
 
@@ -24,8 +24,9 @@ def sizes(trace: NkiTrace) -> Iterator[Finding]:
             said = f"a tile of shape {storage.shape} in {storage.space} has {lanes_of(storage)} partitions"
             yield Finding("nki-partitions", said, storage.span)
     for instr in trace.instrs:
-        for ref in refs(instr):
-            if on_chip(trace, ref) and ref.shape and ref.shape[0] > LANES and not trace.storages[ref.storage].blocks:
+        for view in refs(instr):
+            ref = of_one_tile(trace.storages[view.storage], view)
+            if on_chip(trace, ref) and ref.shape and ref.shape[0] > LANES:
                 yield Finding("nki-partitions", f"{instr.op} takes {named(trace, ref)}", instr.span)
         yield from _of_instruction(trace, instr)
 
