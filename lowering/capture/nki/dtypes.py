@@ -71,7 +71,7 @@ def dtype_name(value: Any) -> str:
     if not isinstance(name, str) or (name not in HELD and name not in _ALIASES):
         try:
             name = np.dtype(value).name
-        except TypeError:
+        except (TypeError, ValueError):
             name = str(value)
     name = name.rsplit(".", 1)[-1]
     name = _ALIASES.get(name, name)

@@ -131,6 +131,7 @@ def shared_identity_matrix(n: int, dtype: Any = "uint8", dst: NkiTensor | None =
     return dst
 
 
+@api("nl.ds")
 def ds(start: Any, size: int) -> slice:
     """size elements from start, which may be a register."""
     number, register = dynamic_index(start)
@@ -156,11 +157,13 @@ def is_sbuf(buffer: Any) -> bool:
 # -- the grid --------------------------------------------------------------------------------------------------------
 
 
+@api("nl.program_id")
 def program_id(axis: int = 0) -> int:
     place = current().place
     return place[axis] if axis < len(place) else 0
 
 
+@api("nl.num_programs")
 def num_programs(axes: Any = "default") -> Any:
     """Instances along an axis: axis 0 where none is named; in 0.2 all of them."""
     grid = current().grid or (1,)

@@ -23,14 +23,17 @@ def _bounds(kind: str, start: Any, stop: Any, step: Any) -> tuple[int, ...]:
     return tuple(found)
 
 
+@api("nl.affine_range")
 def affine_range(start: Any, stop: Any = None, step: Any = 1, **hints: Any) -> Iterator[int]:
     return current().turns("affine_range", *_bounds("affine_range", start, stop, step))
 
 
+@api("nl.sequential_range")
 def sequential_range(start: Any, stop: Any = None, step: Any = 1, **hints: Any) -> Iterator[int]:
     return current().turns("sequential_range", *_bounds("sequential_range", start, stop, step))
 
 
+@api("nl.static_range")
 def static_range(start: Any, stop: Any = None, step: Any = 1) -> Iterator[int]:
     return current().turns("static_range", *_bounds("static_range", start, stop, step))
 

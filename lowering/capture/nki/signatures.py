@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 from lowering.capture.nki.placeholders import NkiInstruction
 from lowering.capture.nki.tracer import active, current, here
+from lowering.capture.user_frames import is_user_file
 from lowering.errors import UsageError
 
 VERSIONS = ("0.2", "0.3", "0.4", "0.5", "0.6")
@@ -97,13 +98,25 @@ def api(
             try:
                 result = function(*args, **kwargs)
                 return handle if result is None and latest else result
-            except TypeError:
+            except (TypeError, ValueError, OverflowError, AttributeError, LookupError) as error:
                 refuse(args, kwargs)
+                if _is_ours(error):
+                    raise UsageError(f"{here()}: {name}: {error}") from error
                 raise
 
         return call
 
     return wrap
+
+
+def _is_ours(error: Exception) -> bool:
+    """Raised in this package, by what a call gave; not by the user's code that the call ran."""
+    trace = error.__traceback__
+    files = []
+    while trace is not None:
+        files.append(trace.tb_frame.f_code.co_filename)
+        trace = trace.tb_next
+    return not any(is_user_file(file) and "site-packages" not in file for file in files)
 
 
 def missing(module: str, name: str, beta1: frozenset[str], hint: Mapping[str, str]) -> NoReturn:

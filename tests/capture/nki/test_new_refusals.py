@@ -108,6 +108,11 @@ REFUSED: list[tuple[str, Callable[[], Any]]] = [
     ("every extent has to be positive", lambda: nl.ndarray((0, 4), nl.float32)),
     ("'dram' is no memory", lambda: nl.ndarray((4, 4), nl.float32, buffer="dram")),
     ("is no dtype of nki.language", lambda: nl.ndarray((4, 4), "float12")),
+    ("is no dtype of nki.language", lambda: nl.exp(t(), dtype=t())),
+    ("nl.affine_range: int() argument", lambda: nl.affine_range(3, None, [])),
+    ("nl.ndarray: int() argument", lambda: nl.ndarray((4, []), nl.float32)),
+    ("nl.sum(): '<=' not supported", lambda: nl.sum(t(), axis=None)),
+    ("nisa.core_barrier: int() argument", lambda: nisa.core_barrier(t(), None)),
     ("nl.add takes a tile", lambda: nl.add(1, 2)),
     ("do not go together", lambda: nl.add(t(), sb(P, 23))),
     ("nl.matmul of the new API needs transpose_x=True", lambda: nl.matmul(t(), t())),
@@ -147,6 +152,14 @@ def test_what_only_the_device_knows_is_not_modelled() -> None:
             next(nl.dynamic_range(register))
         with unmodelled("a slice whose start only the device knows"):
             sb(4, 32)[:, register:]
+
+
+def test_a_mistake_of_a_body_is_its_own() -> None:
+    def body(register: Any) -> None:
+        raise TypeError("of the body")
+
+    with kernel(), pytest.raises(TypeError, match="of the body"):
+        nl.fori_loop(0, 2, body)
 
 
 def test_methods_of_beta_1() -> None:
