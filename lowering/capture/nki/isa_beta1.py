@@ -27,6 +27,7 @@ from lowering.capture.nki.isa_new import (
     vector_engine,
 )
 from lowering.capture.nki.language_beta1 import fp32
+from lowering.capture.nki.made_beta1 import Made
 from lowering.capture.nki.ops import activation as activation_of
 from lowering.capture.nki.ops import alu
 from lowering.capture.nki.produce_beta1 import (
@@ -41,7 +42,7 @@ from lowering.capture.nki.produce_beta1 import (
     unmasked,
 )
 from lowering.capture.nki.promotion_beta1 import promoted
-from lowering.capture.nki.tensor_beta1 import Made, Tensor
+from lowering.capture.nki.tensor_beta1 import Tensor
 from lowering.capture.nki.tracer import current, here, unmodelled
 from lowering.errors import UsageError
 

@@ -12,9 +12,10 @@ import numpy as np
 from lowering.capture.nki import instructions
 from lowering.capture.nki.dtypes import dtype_name
 from lowering.capture.nki.indices_beta1 import Mask
+from lowering.capture.nki.made_beta1 import Made
 from lowering.capture.nki.masks_beta1 import Box, regions, whole
 from lowering.capture.nki.produce_beta1 import in_sbuf, result, tensor_of, tile_of
-from lowering.capture.nki.tensor_beta1 import Made, Tensor
+from lowering.capture.nki.tensor_beta1 import Tensor
 from lowering.capture.nki.trace import PSUM, SBUF
 from lowering.capture.nki.tracer import current, here, unmodelled
 from lowering.errors import UsageError

@@ -12,8 +12,9 @@ import numpy as np
 
 from lowering.capture.nki import instructions
 from lowering.capture.nki.dtypes import dtype_name
+from lowering.capture.nki.made_beta1 import Made
 from lowering.capture.nki.masks_beta1 import Box, regions, whole
-from lowering.capture.nki.tensor_beta1 import Made, Tensor
+from lowering.capture.nki.tensor_beta1 import Tensor
 from lowering.capture.nki.tile import Tile
 from lowering.capture.nki.trace import PSUM, SBUF
 from lowering.capture.nki.tracer import current, here, unmodelled

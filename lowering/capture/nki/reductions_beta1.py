@@ -9,9 +9,10 @@ from typing import Any
 
 from lowering.capture.nki import instructions, math_beta1
 from lowering.capture.nki.dtypes import dtype_name
+from lowering.capture.nki.made_beta1 import Made
 from lowering.capture.nki.masks_beta1 import Box, regions
 from lowering.capture.nki.produce_beta1 import produced, result, tile_of
-from lowering.capture.nki.tensor_beta1 import Made, Tensor
+from lowering.capture.nki.tensor_beta1 import Tensor
 from lowering.capture.nki.tracer import current, here, unmodelled
 from lowering.errors import UsageError
 

@@ -1,62 +1,28 @@
 """Tensor: what Beta-1's kernels hold, a view with subscripts, operators and, where an instruction has just made it,
 the memory of which instruction that was (NKI.md §1.4).
 
-Subscripts: access_beta1.py.  Assignment and retargeting: assign_beta1.py.  Operators: math_beta1.py.
+Subscripts: access_beta1.py.  Assignment and retargeting: assign_beta1.py.  Operators: operators_beta1.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from math import prod
-from types import ModuleType
 from typing import Any, Self
 
 import numpy as np
 
-from lowering.capture.nki.access_beta1 import Access, Reach, Shifted, resolved, strides_of
+from lowering.capture.nki.access_beta1 import Access, Reach, resolved, strides_of
 from lowering.capture.nki.dtypes import dtype_name, size_of
-from lowering.capture.nki.indices_beta1 import Index, Mask, ParDim
+from lowering.capture.nki.indices_beta1 import Mask, ParDim
+from lowering.capture.nki.made_beta1 import Made, Place, Sharing
 from lowering.capture.nki.masks_beta1 import Box, regions, whole
+from lowering.capture.nki.operators_beta1 import assigning, operators, ops
 from lowering.capture.nki.tile import Tile, dense
-from lowering.capture.nki.trace import PSUM, Indirect, Instr, View
+from lowering.capture.nki.trace import PSUM, Indirect, View
 from lowering.capture.nki.tracer import current, here, unmodelled
 from lowering.capture.trace import TensorRef
 from lowering.errors import UsageError
-
-
-@dataclass(slots=True)
-class Made:
-    """The instructions that wrote a tile, at the end of the trace so far, and the box that each wrote.
-
-    ``movable``: they may be given another destination.  ``at``: how many instructions there were then.
-    """
-
-    instrs: list[tuple[Instr, Box]]
-    movable: bool = True
-    at: int = field(default_factory=lambda: len(current().trace.instrs))
-
-
-@dataclass(slots=True)
-class Sharing:
-    """``tiles``: the number of each block's tile.  ``blocks``: the blocks' own.  ``owners``: who wrote a tile last."""
-
-    tiles: np.ndarray
-    blocks: np.ndarray
-    owners: dict[int, int]
-
-    def at(self, taken: tuple[Any, ...]) -> Sharing:
-        return Sharing(self.tiles[taken], self.blocks[taken], self.owners)
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """The tile ``number``, for one of the blocks that share it; ``tile``: all of it."""
-
-    owners: dict[int, int]
-    number: int
-    block: int
-    tile: TensorRef
 
 
 class Tensor(Tile):
@@ -354,46 +320,4 @@ def block_count(shape: Any) -> int:
     return places[0] if places else 0
 
 
-def ops() -> ModuleType:
-    """The module of functions that operators stand for; it needs this one."""
-    from lowering.capture.nki import math_beta1
-
-    return math_beta1
-
-
-def assigning() -> ModuleType:
-    from lowering.capture.nki import assign_beta1
-
-    return assign_beta1
-
-
-_OPERATORS = {"add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "mod": "mod", "pow": "power",
-              "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor", "lshift": "left_shift",
-              "rshift": "right_shift"}  # fmt: skip
-_COMPARED = {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal", "ne": "not_equal"}
-
-
-def _operator(name: str, swapped: bool = False) -> Any:
-    def compute(self: Tensor, other: Any) -> Any:
-        if isinstance(other, Index) and name == "add":
-            return Shifted(self, other)
-        if not isinstance(other, Tile | int | float | np.generic):
-            return NotImplemented
-        return getattr(ops(), name)(*((other, self) if swapped else (self, other)))
-
-    return compute
-
-
-def _in_place(name: str) -> Any:
-    return lambda self, other: assigning().combine_into(self, other, name)
-
-
-for _python, _name in _OPERATORS.items():
-    setattr(Tensor, f"__{_python}__", _operator(_name))
-    setattr(Tensor, f"__r{_python}__", _operator(_name, swapped=True))
-    if _python != "add":
-        setattr(Tensor, f"__i{_python}__", _in_place(_name))
-for _python, _name in _COMPARED.items():
-    setattr(Tensor, f"__{_python}__", _operator(_name))
-setattr(Tensor, "__neg__", lambda self: ops().negative(self))  # noqa: B010  (as the others)
-setattr(Tensor, "__invert__", lambda self: ops().invert(self))  # noqa: B010
+operators(Tensor)
