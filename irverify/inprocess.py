@@ -65,7 +65,8 @@ def _run(side: str, function: Any, inputs: Sequence[Any], options: CompareOption
               layouts=options.layouts != "ignore")  # fmt: skip
     if job.specs is None and side == "a":
         exchange.publish("api", given_values(inputs, options.seed))
-    asked = CaptureOptions(target=options.device, seed=options.seed, nki_target=options.nki_target)
+    device, release = options.nki_target, options.nki_version
+    asked = CaptureOptions(target=options.device, seed=options.seed, nki_target=device, nki_version=release)
     run = LiveRun(job, exchange, load_adapter(job.adapter, asked))
     run.live = function
     run.run()
