@@ -42,7 +42,7 @@ class History:
         shape, strides = [*ref.shape], [stride * times * flat.itemsize for stride in ref.strides]
         if times > 1:
             shape, strides = [*shape, times], [*strides, flat.itemsize]
-        return np.lib.stride_tricks.as_strided(flat[ref.offset * times :], shape, strides)
+        return np.ndarray(shape, flat.dtype, flat.data, ref.offset * times * flat.itemsize, strides)
 
     def undefined(self, ref: TensorRef) -> np.ndarray | None:
         """Which elements were never written, in ref's shape; None where all were."""
@@ -95,8 +95,8 @@ class History:
         if region is not None:
             self._writers[storage], self._units[storage] = np.zeros(region.nbytes, np.int32), 1
             return
-        start = UNDEFINED if entry.origin == "empty" else GIVEN
-        self._writers[storage] = np.full(prod(entry.shape), start, np.int32)
+        empty, size = entry.origin == "empty", prod(entry.shape)
+        self._writers[storage] = np.zeros(size, np.int32) if empty else np.full(size, GIVEN, np.int32)
         self._units[storage] = size_of(entry.dtype)
 
 
