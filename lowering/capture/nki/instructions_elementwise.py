@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Any
 
 from lowering.capture.nki.operands import Mask, lane_or_number, operand, reduced, same_elements, tile
@@ -75,12 +76,21 @@ def tensor_scalar(
     if op1 is not None and (op0 in BITVEC) != (op1 in BITVEC):
         raise UsageError(f"{here()}: tensor_scalar: {op0} and {op1} are not both bit operations or both arithmetic")
     src = [data.view_of, lane_or_number("operand0", operand0, data), lane_or_number("operand1", operand1, data)]
+    for op, value in ((op0, src[1]), (op1, src[2])):
+        if op in BITVEC and op != "bitwise_not":
+            _whole(op, value)
     chosen = engine or ("pool" if op0 in _ON_POOL or op1 in _ON_POOL else "dve")
     current().emit("tensor_scalar", [dst.view_of], src, chosen, mask,
                    op0=op0, op1=op1, reverse0=bool(reverse0), reverse1=bool(reverse1))  # fmt: skip
 
 
 _ON_POOL = ("pow", "rsqrt")
+
+
+def _whole(op: str, value: Any) -> None:
+    """A bit operation takes integers."""
+    if value is None or (isinstance(value, float) and not isfinite(value)):
+        raise UsageError(f"{here()}: tensor_scalar: {op} takes an integer, and not {value}")
 
 
 def scalar_tensor_tensor(

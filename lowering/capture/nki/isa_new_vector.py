@@ -35,9 +35,9 @@ def tensor_copy(dst: Tile, src: Tile, engine: Any = UNKNOWN, name: Any = None) -
 def memset(dst: Tile, value: Any, engine: Any = UNKNOWN, name: Any = None) -> None:
     """From 0.3 on a number with a fraction does not fit an integer tile; 0.2 dropped the fraction."""
     if isinstance(value, float) and isinstance(dst, Tile) and dst.dtype_name not in FLOATS and not value.is_integer():
-        if not older_than("0.3"):
+        if not older_than("0.3") or not isfinite(value):
             raise UsageError(f"{here()}: nisa.memset: {value} is no number of an {dst.dtype_name} tile")
-        value = int(value) if isfinite(value) else value
+        value = int(value)
     instructions.memset(dst, value, engine_name(engine))
 
 

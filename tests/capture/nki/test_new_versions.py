@@ -77,6 +77,8 @@ def test_a_fraction_in_an_integer_tile() -> None:
     with kernel(version="0.2") as trace:
         nisa.memset(sb(P, F, dtype="int32"), 1.5)
         assert last(trace).src == (1,)
+        with refused("nan is no number of an int32 tile"):
+            nisa.memset(sb(P, F, dtype="int32"), float("nan"))
     with kernel(version="0.3"), refused("is no number of an int32 tile"):
         nisa.memset(sb(P, F, dtype="int32"), 1.5)
 
