@@ -6,5 +6,7 @@ import torch
 def attention(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, keep: torch.Tensor, scale: float = 0.25
 ) -> torch.Tensor:
-    p = torch.softmax(q @ k.T * scale, dim=-1)
-    return (p * keep * 1.25) @ v
+    s = q @ k.T * scale
+    e = torch.exp(s - s.amax(dim=-1, keepdim=True))
+    dropped = e * 1.25 * keep
+    return (dropped / e.sum(dim=-1, keepdim=True)) @ v
