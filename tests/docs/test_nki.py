@@ -18,7 +18,7 @@ def recorded(tree: ast.Module) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "emit" and node.args:
             first = node.args[0]
-            if isinstance(first, ast.Constant):
+            if isinstance(first, ast.Constant) and isinstance(first.value, str):
                 yield first.value
 
 
