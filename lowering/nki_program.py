@@ -12,8 +12,9 @@ import numpy as np
 
 from lowering.capture.nki.dtypes import size_of
 from lowering.capture.nki.trace import NkiTrace
+from lowering.capture.nki.tracer import addresses
 from lowering.capture.trace import TensorRef
-from lowering.errors import Span
+from lowering.errors import Span, Unsupported
 from lowering.frontends.nki import Model, State, lower_instr
 from lowering.frontends.nki.numerics import kir_dtype
 from lowering.ir.builder import Builder
@@ -51,6 +52,8 @@ class NkiMemory(Memory):
         return super().read(self._places.placed(ref))
 
     def write(self, ref: TensorRef, value: Value) -> None:
+        if _repeats(ref):  # which of them stays, or whether they add up in PSUM, is not documented
+            raise Unsupported("a destination several of whose elements have one place", self._builder.span)
         super().write(self._places.placed(ref), value)
 
     def _dtype(self, ref: TensorRef) -> DType:
@@ -67,6 +70,16 @@ class NkiMemory(Memory):
         if entry.origin == "data" and entry.data is not None:
             ref = TensorRef(storage, entry.dtype, (entry.data.size,), (1,))
             self.write(ref, self._builder.constant(entry.data.reshape(-1), kir_dtype(entry.dtype)))
+
+
+def _repeats(ref: TensorRef) -> bool:
+    """Whether two elements of a view lie at one place."""
+    reach = 0
+    for stride, extent in sorted((abs(s), n) for s, n in zip(ref.strides, ref.shape, strict=True) if n > 1):
+        if stride <= reach:  # not one within the other: counted
+            return np.unique(addresses(ref)).size < prod(ref.shape)
+        reach += stride * (extent - 1)
+    return False
 
 
 def digest(trace: NkiTrace) -> str:

@@ -63,3 +63,34 @@ def test_what_does_not_overlap_stays(second: tuple[int, int]) -> None:
 def test_a_place_between_elements_is_refused() -> None:
     with pytest.raises(Unsupported, match="at byte 2, no multiple of float32's"):
         run((0, 0), (0, 2))
+
+
+def written(shape: tuple[int, int], strides: tuple[int, int], offset: int = 0) -> np.ndarray:
+    """X goes into a view of a tile of 12 zeros in each of 3 partitions; the tile."""
+    trace = NkiTrace("k", NEW)
+    with Tracer(trace) as tracer:
+        x = Tile.whole(tracer.storage(SBUF, "float32", X.shape, origin="input", data=X, name="x"))
+        place = Tile.new(SBUF, (3, 12), "float32")
+        instructions.memset(place, 0)
+        instructions.copy(place.remade((3, *shape), (12, *strides), offset), x, "dve")
+        trace.inputs, trace.outputs = [("x", x.ref)], [("out0", place.ref)]
+    return value(Machine(lower_nki(trace), ()).run({"x": X}).outputs["out0"])
+
+
+@pytest.mark.parametrize(
+    ("shape", "strides", "offset"),
+    [((2, 2), (2, 3), 0), ((4, 1), (-1, 7), 5), ((2, 2), (1, 2), 1), ((2, 2), (-3, 1), 4)],
+)
+def test_elements_of_a_destination_have_places_of_their_own(
+    shape: tuple[int, int], strides: tuple[int, int], offset: int
+) -> None:
+    want = np.zeros((3, 12), np.float32)
+    places = (offset + strides[0] * np.arange(shape[0])[:, None] + strides[1] * np.arange(shape[1])).ravel()
+    want[:, places] = X
+    assert np.array_equal(written(shape, strides, offset), want)
+
+
+@pytest.mark.parametrize("strides", [(0, 1), (1, 1), (0, 0)])
+def test_a_destination_that_repeats_places_is_refused(strides: tuple[int, int]) -> None:
+    with pytest.raises(Unsupported, match="several of whose elements have one place"):
+        written((2, 2), strides)
