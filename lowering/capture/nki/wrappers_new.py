@@ -42,13 +42,17 @@ def made_like(x: NkiTensor, dtype: Any = None, shape: Any = None) -> NkiTensor:
 
 
 def spread(x: NkiTensor, shape: tuple[int, ...]) -> NkiTensor:
-    """x over ``shape``: free dimensions of extent 1 are repeated by a view; partitions have to agree."""
+    """x over ``shape``: dimensions of extent 1 are repeated by a view.
+
+    Partitions too, as published kernels of 0.3 have it: that no engine reads one partition for another is a matter of
+    legality (nki-partition-stride).
+    """
     if x.shape == shape:
         return x
     if x.ndim < len(shape) and x.ndim >= 1:  # numpy's alignment, behind the partition
         missing = len(shape) - x.ndim
         x = x.remade((x.shape[0], *[1] * missing, *x.shape[1:]), (x.strides[0], *[0] * missing, *x.strides[1:]))
-    if x.ndim != len(shape) or x.shape[0] != shape[0]:
+    if x.ndim != len(shape):
         raise UsageError(f"{here()}: a tile of shape {x.shape} does not go with one of shape {shape}")
     strides = [0 if n != wanted else stride for n, wanted, stride in zip(x.shape, shape, x.strides, strict=True)]
     if any(n not in (1, wanted) for n, wanted in zip(x.shape, shape, strict=True)):

@@ -63,6 +63,8 @@ EXACT: list[tuple[str, Callable[..., Any], tuple[np.ndarray, ...], np.ndarray]] 
     ("matmul", lambda x, y: nl.matmul(x, y, transpose_x=True), (WHOLE.astype(F32), BITS.astype(F32)),
      (WHOLE.T @ BITS).astype(F32)),
     ("broadcast_to", lambda x: nl.broadcast_to(x[:, 3:4], (8, 12)), (X,), np.broadcast_to(X[:, 3:4], (8, 12))),
+    ("a column and a row", lambda x: nl.subtract(x[:, 3:4], x[2:3]), (X,), X[:, 3:4] - X[2:3]),
+    ("a number and a column", lambda x: nl.add(x[0:1, 0:1], x[:, 1:2]), (X,), X[0, 0] + X[:, 1:2]),
     ("broadcast_to partitions", lambda x: nl.broadcast_to(x[0:1], (8, 12)), (X,), np.broadcast_to(X[:1], (8, 12))),
     ("expand_dims", lambda x: nl.expand_dims(x, 1), (X,), X[:, None]),
     ("load and store", lambda x: nl.load(_stored(x)), (X,), X),
