@@ -143,8 +143,9 @@ class Memory:
     def _view(a: np.ndarray, shape: Sequence[int], strides: Sequence[int], offset: int) -> np.ndarray:
         if a.size == 1:
             return a.reshape((1,) * len(shape))
-        step = a.itemsize
-        flat = a.reshape(-1)[offset:] if 0 not in shape else a.reshape(-1)[:0]
+        flat = a.reshape(-1)
+        step = flat.strides[0]  # 0 where one element stands for all of them
+        flat = flat[offset:] if 0 not in shape else flat[:0]
         return np.lib.stride_tricks.as_strided(flat, tuple(shape), tuple(s * step for s in strides))
 
     @staticmethod
