@@ -143,16 +143,21 @@ def n_gather(dst: Tile, data: Tile, indices: Tile) -> None:
 
 
 def nonzero_with_count(dst: Tile, src: Tile, index_offset: int = 0, padding_val: int = -1) -> None:
-    """``nonzero_with_count`` dst=[dst] src=[src] index_offset padding_val."""
-    tile("dst of nonzero_with_count", dst)
-    tile("src of nonzero_with_count", src)
+    """``nonzero_with_count`` dst=[one element more than src] src=[src] index_offset padding_val: in partitions 0, 16,
+    32, ..., the places of src's nonzero elements, ascending, plus index_offset; padding; their number at the end."""
+    if tile("dst of nonzero_with_count", dst).free != tile("src of nonzero_with_count", src).free + 1:
+        raise UsageError(
+            f"{here()}: nonzero_with_count: dst has shape {dst.shape} for src {src.shape}, one more is due"
+        )
+    if dst.partitions < (src.partitions - 1) // 16 * 16 + 1:
+        raise UsageError(f"{here()}: nonzero_with_count: dst has shape {dst.shape} for src {src.shape}")
     attrs = {"index_offset": int(index_offset), "padding_val": int(padding_val)}
     current().emit("nonzero_with_count", [dst.view_of], [src.view_of], "pool", None, **attrs)
 
 
 def sequence_bounds(dst: Tile, segment_ids: Tile) -> None:
-    """``sequence_bounds`` dst=[(1, 2, n)] src=[segment_ids: n elements]: where each element's segment begins and
-    ends."""
+    """``sequence_bounds`` dst=[(1, 2, n)] src=[segment_ids: n elements]: where each element's segment begins,
+    and where it has ended; n and -1 for elements of id 0."""
     if tile("dst of sequence_bounds", dst).size != 2 * tile("segment_ids", segment_ids).size:
         raise UsageError(f"{here()}: sequence_bounds: dst has shape {dst.shape} for {segment_ids.shape}")
     current().emit("sequence_bounds", [dst.view_of], [segment_ids.view_of], "pool")

@@ -14,12 +14,13 @@ from lowering.frontends.nki import (
     reductions,
     scans,
     searches,
+    segments,
     selections,
 )
 from lowering.frontends.nki.model import Model
 from lowering.frontends.nki.state import HANDLERS, State
 
-FAMILIES = (contractions, elementwise, functions, moves, randoms, reductions, scans, searches, selections)
+FAMILIES = (contractions, elementwise, functions, moves, randoms, reductions, scans, searches, segments, selections)
 
 
 _MOVES = ("nc_copy", "nc_dma_copy", "send_recv", "transpose", "dma_transpose", "shuffle")
@@ -32,7 +33,12 @@ def lower_instr(state: State, instr: Instr) -> None:
         if instr.op not in HANDLERS:
             raise Unsupported(f"the NKI instruction {instr.op}", instr.span)
         _refuse_tfloat32(instr)
-        HANDLERS[instr.op](state, instr)
+        try:
+            HANDLERS[instr.op](state, instr)
+        except Unsupported as error:
+            if error.span.line:
+                raise
+            raise Unsupported(error.construct, instr.span, error.hint) from None
 
 
 def _refuse_tfloat32(instr: Instr) -> None:
