@@ -21,6 +21,7 @@ from equivalence.interpretations.base import Site, tag
 from equivalence.interpretations.exact import lossless
 from equivalence.interpretations.hashed import LITERAL, Words, as_float
 from equivalence.interpretations.reassociated_faces import KIND, MULTISET, SUM, mark_of
+from equivalence.interpretations.reassociated_moves import moved
 from equivalence.interpretations.reassociated_products import Products, directed, product_is_exact
 
 _COMBINE = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum,
@@ -196,6 +197,9 @@ class Reassociated(Products):
 
     def op_dot(self, site: Site, out: Lanes, a: Lanes, b: Lanes, *acc: Lanes) -> Planes:
         """The sum of the products of closed operands: one matrix product in the ring."""
+        elements = None if acc else moved(self, site, out, a, b, lambda x: self._keeps(site, x))
+        if elements is not None:
+            return self.give(elements)
         rank = len(a.shape)
         rows = self.full_axis(self.full_axis(self._factor(site, out, a), a.shape, rank), a.shape, rank - 1)
         columns = self.full_axis(self.full_axis(self._factor(site, out, b), b.shape, rank - 1), b.shape, rank)
@@ -249,11 +253,15 @@ class Reassociated(Products):
                 return self.word(x)
             return self.mix(f"widened integer:{x.dtype}", self.word(x))  # a sum that may have wrapped
         words = self.closed(x)
-        precision = site.attrs["precision"]
-        if precision == "ieee" or precision_keeps(precision, x.fits or x.dtype):
+        if self._keeps(site, x):
             return words
-        rounded = self.mix(f"operand rounded to {precision}", words)
+        rounded = self.mix(f"operand rounded to {site.attrs['precision']}", words)
         return np.where(words == 0, words, rounded)
+
+    @staticmethod
+    def _keeps(site: Site, x: Lanes) -> bool:
+        precision = site.attrs["precision"]
+        return precision == "ieee" or precision_keeps(precision, x.fits or x.dtype)
 
     def multi_reduce(self, site: Site, outs: Sequence[Lanes], args: Sequence[Lanes], extra: Any) -> list[Planes]:
         axis, combine = site.attrs["axis"] + 1, site.attrs["combine"]

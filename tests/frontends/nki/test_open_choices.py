@@ -107,6 +107,22 @@ def test_a_partial_sum_in_bf16_is_another_sum() -> None:
     assert compared(matmul(4), hop, given(8, 3), given(8, 5, seed=1)) == (False, False)
 
 
+def test_a_product_with_an_identity_moves_elements() -> None:
+    def by_product(x: Tile) -> Tile:
+        one, dst = tile((6, 6)), tile((4, 6), space=PSUM)
+        isa.memset(one, 1.0)
+        isa.affine_select(one, [[-1, 6]], 1, one, 0.0, "is_equal")
+        isa.nc_matmul(dst, x, one, is_transpose=True)
+        return dst
+
+    def moved(x: Tile) -> Tile:
+        dst = tile((4, 6))
+        isa.nc_transpose(dst, x)
+        return dst
+
+    assert compared(by_product, moved, given(6, 4)) == (False, True)
+
+
 def test_masks_are_part_of_the_source() -> None:
     """Two runs that differ in a mask alone do not make the same open choices."""
 
