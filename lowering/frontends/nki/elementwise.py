@@ -8,7 +8,7 @@ from lowering.capture.nki.trace import Indirect, Instr, Operand
 from lowering.capture.trace import TensorRef
 from lowering.errors import Unsupported
 from lowering.frontends.nki import alu
-from lowering.frontends.nki.numerics import from_f32, to_f32
+from lowering.frontends.nki.numerics import from_f32, range_of, to_f32
 from lowering.frontends.nki.state import State, handler
 from lowering.ir.program import Value
 from lowering.ir.types import DTYPES, I32, DType
@@ -27,6 +27,8 @@ def copy(state: State, instr: Instr) -> None:
 @handler("mem_set")
 def mem_set(state: State, instr: Instr) -> None:
     to, number = state.dtype(instr.dst[0]), cast("Any", instr.src[0])
+    if to.is_integer and not range_of(to)[0] <= number <= range_of(to)[1]:
+        raise Unsupported(f"memset of {number}, which {to} does not hold", instr.span)
     state.put(instr, state.builder.constant(number, to, state.shape(instr.dst[0])))
 
 

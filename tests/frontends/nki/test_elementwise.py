@@ -272,3 +272,25 @@ def test_a_comparison_is_stored_and_used_as_the_truth_value_it_is() -> None:
 
     same(value(body, x, y, old), np.maximum(x, y))
     assert names(body, x, y, old).count("cmp") <= 2 and "round" not in names(body, x, y, old)
+
+
+@pytest.mark.parametrize(("dtype", "number"), [("int8", 300), ("uint8", -1), ("int32", 2**40), ("int16", float("inf"))])
+def test_a_number_that_a_tile_does_not_hold_is_refused(dtype: str, number: float) -> None:
+    """Whether it saturates or wraps is not documented."""
+
+    def body(x: Tile) -> Tile:
+        dst = tile(x.shape, dtype)
+        isa.memset(dst, number)
+        return dst
+
+    with pytest.raises(Unsupported, match=r"memset of .*, which .* does not hold"):
+        lowered(body, given(4, 3))
+
+
+def test_a_dtype_without_a_meaning_is_told_with_its_line() -> None:
+    def body(x: Tile) -> Tile:
+        isa.memset(tile(x.shape, "float8_e4m3fn_x4"), 0)
+        return x
+
+    with pytest.raises(Unsupported, match=r"float8_e4m3fn_x4 at .*test_elementwise\.py:"):
+        lowered(body, given(4, 3))
