@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from lowering.capture.nki.indices_beta1 import Index
+from lowering.capture.nki.indices_beta1 import Index, broadcast
 from lowering.capture.nki.tile import Tile
 from lowering.capture.nki.tracer import here, unmodelled
 from lowering.errors import UsageError
@@ -63,16 +63,21 @@ class Access:
     origins: tuple[frozenset[int], ...] = ()
 
 
+_CHOOSING = (Index, Tile, Shifted)
+_BASIC = (slice, type(None), type(Ellipsis))
+_KNOWN = (int, np.integer, *_CHOOSING)
+
+
 def resolved(key: Any, extents: tuple[int, ...], keep: int | None = None) -> Access:
     """``keep``: a dimension that an int does not drop (the partitions of a tile on chip)."""
     keys = key if isinstance(key, tuple) else (key,)
-    if any(isinstance(one, Index | Tile | Shifted) for one in keys):
+    if any(isinstance(one, _CHOOSING) for one in keys):
         return _advanced(keys, extents)
     return _basic(keys, extents, keep)
 
 
 def _advanced(keys: tuple[Any, ...], extents: tuple[int, ...]) -> Access:
-    mixed = [one for one in keys if one is None or one is Ellipsis or isinstance(one, slice)]
+    mixed = [one for one in keys if isinstance(one, _BASIC)]
     if mixed:
         raise UsageError(f"{here()}: index tiles and {_name(mixed[0])} in one subscript: indexing is basic or advanced")
     if len(keys) != len(extents):
@@ -80,14 +85,13 @@ def _advanced(keys: tuple[Any, ...], extents: tuple[int, ...]) -> Access:
             f"{here()}: {len(keys)} indices of a tensor of {len(extents)} dimensions: index tiles need one each"
         )
     for one in keys:
-        if not isinstance(one, int | np.integer | Index | Tile | Shifted):
+        if not isinstance(one, _KNOWN):
             raise UsageError(f"{here()}: {type(one).__name__} is no index")
     shapes = [shape for one in keys for shape in _shapes(one)]
-    try:
-        shape = np.broadcast_shapes(*shapes)
-    except ValueError:
+    shape = broadcast(*shapes)
+    if shape is None:
         told = " and ".join(str(s) for s in shapes)
-        raise UsageError(f"{here()}: index tiles of shapes {told} do not broadcast") from None
+        raise UsageError(f"{here()}: index tiles of shapes {told} do not broadcast")
     if len(shape) == 1:
         raise UsageError(
             f"{here()}: an index tile of one dimension: nl.arange(n)[:, None] or [None, :] has the two of a tile"

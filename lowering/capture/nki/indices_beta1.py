@@ -76,6 +76,19 @@ class Mask:
             raise UsageError(f"{here()}: a mask of shape {part.shape} does not fit a tile of shape {shape}") from None
 
 
+def broadcast(*shapes: tuple[int, ...]) -> tuple[int, ...] | None:
+    """numpy's common shape; None where there is none."""
+    rank = max(map(len, shapes))
+    made = [1] * rank
+    for shape in shapes:
+        for dim, extent in enumerate(shape, rank - len(shape)):
+            if extent != 1:
+                if made[dim] not in (1, extent):
+                    return None
+                made[dim] = extent
+    return tuple(made)
+
+
 class Index:
     """An integer array: the places that a tile takes along one dimension of a tensor.
 
@@ -136,15 +149,15 @@ class Index:
         return self._affine
 
     def _with(self, other: Any, name: str, swapped: bool = False) -> Any:
-        if not isinstance(other, int | np.integer | Index):
+        if not isinstance(other, _INTEGERS):
             return NotImplemented
         theirs = other if isinstance(other, Index) else int(other)
-        try:
-            grid = np.broadcast_shapes(self.grid, theirs.grid if isinstance(theirs, Index) else ())
-            shape = np.broadcast_shapes(self.shape, theirs.shape if isinstance(theirs, Index) else ())
-        except ValueError:
-            told = f"{self.shape} and {theirs.shape if isinstance(theirs, Index) else ()}"
-            raise UsageError(f"{here()}: index tiles of shapes {told} do not go together") from None
+        shape, grid = self.shape, self.grid
+        if isinstance(theirs, Index):
+            common, grids = broadcast(shape, theirs.shape), broadcast(grid, theirs.grid)
+            if common is None or grids is None:
+                raise UsageError(f"{here()}: index tiles of shapes {shape} and {theirs.shape} do not go together")
+            shape, grid = common, grids
         origins = self.origins | _origins(theirs)
         combined = _combined(name, *((theirs, self) if swapped else (self, theirs)), len(shape))
         if combined is not None:
@@ -198,6 +211,7 @@ class LoopVar(int):
         return int.__hash__(self)
 
 
+_INTEGERS = (int, np.integer, Index)
 _COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 _numbers = count()
 
@@ -214,7 +228,7 @@ def _comparison(name: str) -> Callable[[Any, Any], Any]:
     function = getattr(operator, name)
 
     def compare(self: Any, other: Any) -> Any:
-        if not isinstance(other, int | np.integer | Index):
+        if not isinstance(other, _INTEGERS):
             return NotImplemented
         try:
             part = np.asarray(function(_number(self), _number(other)))

@@ -53,6 +53,8 @@ def _limits(mask: Any, left: Tensor, right: Tensor) -> tuple[Box, Box, Box] | No
     if left.partitions != right.partitions:
         told = f"stationary has {left.shape}, moving {right.shape}"
         raise UsageError(f"{here()}: nc_matmul contracts over partitions: {told}")
+    if mask is None and left.limit is None and right.limit is None:
+        return whole(left.shape[:1]), whole(left.shape[1:]), whole(right.shape[1:])
     shapes = (left.shape[:1], left.shape[1:], right.shape[1:])
     allowed = [_inside(left, 0) & _inside(right, 0), _inside(left, 1), _inside(right, 1)]
     if mask is False or (isinstance(mask, bool | np.bool_) and not mask):
