@@ -34,12 +34,7 @@ def lower_instr(state: State, instr: Instr) -> None:
             raise Unsupported(f"the NKI instruction {instr.op}", instr.span)
         _refuse_tfloat32(instr)
         try:
-            try:
             HANDLERS[instr.op](state, instr)
-        except Unsupported as error:
-            if error.span.line:
-                raise
-            raise Unsupported(error.construct, instr.span, error.hint) from None
         except Unsupported as error:
             if error.span.line:
                 raise
