@@ -20,6 +20,10 @@ _MX_ROWS = 32  # partitions that a microscaled matmul contracts at once
 def sizes(trace: NkiTrace) -> Iterator[Finding]:
     """Partitions of tiles and of views; sizes of single instructions."""
     for storage in trace.storages.values():
+        start = storage.pinned[0] if storage.pinned else 0
+        if storage.space in ON_CHIP and lanes_of(storage) <= LANES < start + lanes_of(storage):
+            said = f"a tile of {lanes_of(storage)} partitions is put at partition {start}"
+            yield Finding("nki-partitions", said, storage.span)
         if storage.space in ON_CHIP and lanes_of(storage) > LANES:
             said = f"a tile of shape {storage.shape} in {storage.space} has {lanes_of(storage)} partitions"
             yield Finding("nki-partitions", said, storage.span)

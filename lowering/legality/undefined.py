@@ -28,7 +28,7 @@ def where_it_matters(trace: NkiTrace, instr: Instr, undefined: Undefined) -> lis
     if instr.op in CONTRACTIONS:
         return [number for number in given if _summed(instr, number, _part(undefined, number))]
     made = result(instr, undefined)
-    if made is not None and instr.mask is not None:
+    if made is not None and instr.mask is not None and instr.mask.shape == made.shape:
         made = made & instr.mask
     stores = any(isinstance(v, TensorRef) and trace.storages[v.storage].space in (HBM, SHARED_HBM) for v in instr.dst)
     if made is not None and (made.any() if stores else instr.op == "tensor_reduce" and made.all()):
@@ -53,7 +53,7 @@ def _all(instr: Instr, part: np.ndarray) -> bool:
 def _summed(instr: Instr, number: int, part: np.ndarray) -> bool:
     """Whether undefined elements of operand ``number`` are summed into an element that is written."""
     dst = instr.dst[0]
-    if instr.mask is None or not isinstance(dst, TensorRef) or number > 1 or instr.op != "nc_mat_mul":
+    if instr.mask is None or not isinstance(dst, TensorRef) or number > 1 or instr.mask.shape != dst.shape:
         return bool(part.any())
     kept = instr.mask.reshape(dst.shape[0], -1)
     columns = part.reshape(part.shape[0], -1).any(axis=0)

@@ -37,6 +37,8 @@ def matmul(m: int = 32, n: int = 64, k: int = 128, a: str = "", b: str = "", dst
 COPY = "nisa.tensor_copy({0}, {1})"
 CASES = [
     Case("nki-partitions", "filled((129, 4))", "filled((128, 4))"),
+    Case("nki-partitions", "filled((64, 4), address=(96, 0))", "filled((32, 4), address=(96, 0))"),
+    Case("nki-sbuf-capacity", "filled((128, 4), address=(0, 212980))", "filled((128, 1), address=(0, 212980))"),
     Case("nki-matmul-size", matmul(n=513), matmul(n=512)),
     Case("nki-matmul-size", matmul(m=129), matmul(m=128)),
     Case("nki-matmul-size", matmul(n=1024), matmul(n=1024), "trn2", "trn3"),
