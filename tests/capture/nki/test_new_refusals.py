@@ -87,7 +87,7 @@ REFUSED: list[tuple[str, Callable[[], Any]]] = [
     ("needs 8 elements per partition", lambda: nisa.max8(sb(P, 8), sb(P, 7))),
     ("it has to hold (16, 8)", lambda: nisa.nc_find_index8(sb(P, 7), t(), sb(P, 8))),
     ("nc_n_gather: dst has shape", lambda: nisa.nc_n_gather(sb(8, 5), t(), sb(8, 5, dtype="uint32"))),
-    ("one element more is due", lambda: nisa.nonzero_with_count(t("int32"), t("int32"))),
+    ("one more is due", lambda: nisa.nonzero_with_count(t("int32"), t("int32"))),
     ("nonzero_with_count: dst has shape (16, 25) for src (17, 24)",
      lambda: nisa.nonzero_with_count(sb(16, 25, dtype="int32"), sb(17, 24, dtype="int32"))),
     ("sequence_bounds: dst has shape", lambda: nisa.sequence_bounds(sb(1, 2, 5), sb(1, 6))),
