@@ -82,9 +82,9 @@ def syrk(a):
     return a @ a.T
 
 
-def pair_terms(t: torch.Tensor, occupied: torch.Tensor, virtual: torch.Tensor) -> torch.Tensor:
-    """T (2 T - T transposed) / (occupied - virtual[a] - virtual[b]), summed over b."""
-    denominator = occupied - virtual.view(-1, 1) - virtual.view(1, -1)
+def pair_terms(t: torch.Tensor, occupied: torch.Tensor, column: torch.Tensor, row: torch.Tensor) -> torch.Tensor:
+    """T (2 T - T transposed) / (occupied - column[a] - row[b]), summed over b; column and row hold the same energies."""
+    denominator = occupied - column.view(-1, 1) - row.view(1, -1)
     return (t * (2.0 * t - t.transpose(-2, -1)) / denominator).sum(-1)
 
 
@@ -108,7 +108,7 @@ def mp2_energy(T_flat, eps_occ_chunk, eps_occ_full, eps_vir_col, eps_vir_row):
     count, virtual = eps_occ_full.shape[1], eps_vir_col.shape[0]
     t = T_flat.reshape(virtual, count, virtual).permute(1, 0, 2)
     occupied = (eps_occ_chunk + eps_occ_full).view(count, 1, 1)
-    return pair_terms(t, occupied, eps_vir_col).view(count, 2, virtual // 2).sum(1).T
+    return pair_terms(t, occupied, eps_vir_col, eps_vir_row).view(count, 2, virtual // 2).sum(1).T
 
 
 def _fused_arguments() -> Arguments:
@@ -127,7 +127,7 @@ def _fused_package(given: Arguments, found: list[np.ndarray]) -> tuple[Any, Any]
 
 @case("_fused_gemm_energy_kernel", BLAS, _fused_arguments, _fused_package)
 def fused_gemm_energy(b_i, b_j, eps_occ_sum, eps_vir_col, eps_vir_row):
-    return pair_terms(b_i @ b_j.T, eps_occ_sum, eps_vir_col)[:, None]
+    return pair_terms(b_i @ b_j.T, eps_occ_sum, eps_vir_col, eps_vir_row)[:, None]
 
 
 def _batched_arguments() -> Arguments:
@@ -148,7 +148,7 @@ def _batched_package(given: Arguments, found: list[np.ndarray]) -> tuple[Any, An
 def batched_pair(B, eps_occ_row, eps_vir_col, eps_vir_row):
     occupied = (eps_occ_row.T + eps_occ_row).view(2, 2, 1, 1)
     t = B[:, None] @ B[None].transpose(-2, -1)
-    return pair_terms(t, occupied, eps_vir_col).view(4, 128).T
+    return pair_terms(t, occupied, eps_vir_col, eps_vir_row).view(4, 128).T
 
 
 def _j_arguments() -> Arguments:
@@ -161,7 +161,7 @@ def _j_arguments() -> Arguments:
 @case("_j_batched_kernel", BLAS, _j_arguments)
 def j_batched(b_i, B, eps_occ_i, eps_occ_row, eps_vir_col, eps_vir_row):
     occupied = (eps_occ_i + eps_occ_row).view(2, 1, 1)
-    return pair_terms(b_i @ B.transpose(-2, -1), occupied, eps_vir_col).T
+    return pair_terms(b_i @ B.transpose(-2, -1), occupied, eps_vir_col, eps_vir_row).T
 
 
 # -- trntensor ---------------------------------------------------------------------------------------------------
@@ -192,7 +192,7 @@ def _tensor_mp2_package(given: Arguments, found: list[np.ndarray]) -> tuple[Any,
 @case("mp2_energy_kernel", TENSOR, _tensor_mp2_arguments, _tensor_mp2_package)
 def tensor_mp2(B, eps_occ, eps_vir):
     t = B[:, None] @ B[None].transpose(-2, -1)
-    return pair_terms(t, (eps_occ + eps_occ.T).view(2, 2, 1, 1), eps_vir).sum(-1)
+    return pair_terms(t, (eps_occ + eps_occ.T).view(2, 2, 1, 1), eps_vir, eps_vir).sum(-1)
 
 
 @case(
