@@ -83,7 +83,7 @@ def syrk(a):
 
 
 def pair_terms(t: torch.Tensor, occupied: torch.Tensor, column: torch.Tensor, row: torch.Tensor) -> torch.Tensor:
-    """T (2 T - T transposed) / (occupied - column[a] - row[b]), summed over b; column and row hold the same energies."""
+    """T (2 T - T transposed) / (occupied - column[a] - row[b]), summed over b."""
     denominator = occupied - column.view(-1, 1) - row.view(1, -1)
     return (t * (2.0 * t - t.transpose(-2, -1)) / denominator).sum(-1)
 
