@@ -54,6 +54,7 @@ def api(
 
     def wrap(function: Callable[..., Any]) -> Callable[..., Any]:
         parameters = inspect.signature(function)
+        known = ", ".join(n for n, p in parameters.parameters.items() if p.kind is not p.VAR_KEYWORD)
 
         def older(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
             """The call as the latest release would have it."""
@@ -80,12 +81,10 @@ def api(
                     raise UsageError(f"{here()}: {name}: {key}= is gone since NKI {release}: {instead}")
                 if key in _BETA1:
                     raise UsageError(f"{here()}: {name}: there is no {key}=: {_BETA1[key]}")
-                known = ", ".join(parameters.parameters)
                 raise UsageError(f"{here()}: {name}: there is no {key}=; its parameters are: {known}")
             try:
                 parameters.bind(*args, **kwargs)
             except TypeError as error:
-                known = ", ".join(parameters.parameters)
                 raise UsageError(f"{here()}: {name}: {error}; its parameters are: {known}") from None
 
         handle = NkiInstruction() if name.startswith("nisa.") else None

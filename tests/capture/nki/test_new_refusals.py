@@ -33,6 +33,8 @@ REFUSED: list[tuple[str, Callable[[], Any]]] = [
     ("too many positional arguments", lambda: nisa.reciprocal(t(), t(), None, None)),
     ("nisa.dma_copy: dst_rmw_op= is gone since NKI 0.3: write nisa.dma_compute",
      lambda: nisa.dma_copy(hbm(P, F), t(), dst_rmw_op=nl.add)),
+    ("nisa.dma_copy: there is no prio=; its parameters are: dst, src, priority, oob_mode, dge_mode, engine, name",
+     lambda: nisa.dma_copy(t(), hbm(P, F), prio=1)),
     ("nisa.dma_copy: there is no mask=", lambda: nisa.dma_copy(t(), hbm(P, F), mask=None)),
     ("dma_copy: dst has shape (16, 24), src (16, 23)", lambda: nisa.dma_copy(t(), hbm(P, 23))),
     ("src of dma_copy is a ndarray; it has to be a tile", lambda: nisa.dma_copy(t(), np_array())),
