@@ -85,7 +85,8 @@ overload, an attribute); the message then says which.
 
 Before ATen operations reach their handlers, composite ones are taken apart by PyTorch's own decompositions, so many
 more than these can be used (`scaled_dot_product_attention`, `layer_norm`, losses). `jnp` functions and Pallas kernels
-arrive as the StableHLO that JAX makes of them.
+arrive as the StableHLO that JAX makes of them. The instructions of NKI, and which of them have a meaning, are listed in
+[nki.md](nki.md).
 """
 
 
