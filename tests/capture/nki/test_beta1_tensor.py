@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import ml_dtypes
@@ -9,10 +10,11 @@ import numpy as np
 import pytest
 
 from lowering.capture.nki.indices_beta1 import LoopVar, Mask, arange, mgrid
+from lowering.capture.nki.masks_beta1 import regions
 from lowering.capture.nki.promotion_beta1 import promoted
 from lowering.capture.nki.tensor_beta1 import Tensor
 from lowering.capture.nki.trace import HBM, SBUF, NkiTrace
-from lowering.capture.nki.tracer import Tracer
+from lowering.capture.nki.tracer import Tracer, addresses
 from tests.capture.nki.beta1 import captured, evaluated, result, whole_numbers
 
 
@@ -174,3 +176,39 @@ def test_a_sum_that_is_not_reset_goes_on(tmp_path: Path) -> None:
     products = np.einsum("tkm,kn->tmn", a, b)
     assert np.array_equal(result(tmp_path, RESET.format("pass"), a=a, b=b), products.cumsum(0))
     assert np.array_equal(result(tmp_path, RESET.format("total[...] = 0"), a=a, b=b), products)
+
+
+def _basic_key(rng: random.Random, shape: tuple[int, ...]) -> tuple[object, ...]:
+    """Ints, loop variables, slices and new axes for a tensor of ``shape``."""
+    key: list[object] = []
+    for n in shape:
+        start = rng.randrange(n)
+        some = slice(start, rng.randrange(start, n) + 1, rng.randrange(1, 3))
+        key.append(rng.choice([rng.randrange(-n, n), LoopVar(start, 0), some, slice(None)]))
+    if rng.randrange(3) == 0:
+        key.insert(rng.randrange(len(key) + 1), None)
+    return tuple(key[: rng.randrange(1, len(key) + 1)])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_subscripts_reach_the_elements_that_numpys_do(seed: int) -> None:
+    """Basic subscripts, and index tiles on what they give; what an index leaves the tensor by, a box can cut off."""
+    rng = random.Random(seed)
+    with Tracer(NkiTrace("k", "beta1")):
+        for _ in range(100):
+            shape = tuple(rng.randrange(2, 7) for _ in range(rng.randrange(2, 5)))
+            tensor, places = Tensor.new(HBM, shape, "float32"), np.arange(np.prod(shape)).reshape(shape)
+            key = _basic_key(rng, shape)
+            tensor, places = tensor[key], places[tuple(int(k) if isinstance(k, int) else k for k in key)]
+            assert np.array_equal(addresses(tensor.ref).ravel(), places.ravel())
+            rows, columns = rng.randrange(1, 5), rng.randrange(1, 5)
+            steps = [(rng.randrange(-1, 3), rng.randrange(-1, 3), rng.randrange(n)) for n in tensor.shape]
+            places = places.reshape(tensor.shape)
+            view = tensor[tuple(a * arange(rows)[:, None] + b * arange(columns)[None, :] + c for a, b, c in steps)]
+            at = np.indices((rows, columns))
+            reached = [a * at[0] + b * at[1] + c for a, b, c in steps]
+            inside = np.all([(r >= 0) & (r < n) for r, n in zip(reached, tensor.shape, strict=True)], axis=0)
+            assert view.goes_beyond == (not inside.all())
+            for box, _ in regions(Mask([inside], [frozenset()]), (rows, columns), split=True):
+                cut = tuple(slice(*bounds) for bounds in box)
+                assert np.array_equal(addresses(view.cut(box).ref), places[tuple(r[cut] for r in reached)])
