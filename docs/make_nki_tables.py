@@ -21,6 +21,9 @@ from generated import DOCS, finish, table
 
 from irverify.explain.legality import ENTRIES
 from lowering.capture import nki
+from lowering.capture.nki import assumptions
+from lowering.capture.nki.language_beta1 import APART, PSUM_ZEROS
+from lowering.capture.nki.loops_beta1 import LOOP_REDUCE
 from lowering.frontends.nki import HANDLERS
 from lowering.frontends.nki.model import SENTENCES
 from lowering.legality import MEANING, RULES
@@ -65,7 +68,9 @@ def _modules() -> Iterator[ModuleType]:
 
 
 def parameters() -> str:
-    return table(("parameter", "what is taken"), [(f"`{name}`", said) for name, said in SENTENCES.items()])
+    of_capture = dict(said.split(": ", 1) for said in (APART, LOOP_REDUCE, PSUM_ZEROS))
+    rows = {**SENTENCES, **assumptions.SENTENCES, **of_capture}
+    return table(("parameter", "what is taken"), [(f"`{name}`", said) for name, said in rows.items()])
 
 
 def rules() -> str:

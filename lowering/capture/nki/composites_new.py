@@ -8,22 +8,19 @@ from __future__ import annotations
 from typing import Any
 
 from lowering.capture.nki import instructions
+from lowering.capture.nki.assumptions import assume
 from lowering.capture.nki.dtypes import dtype_name
 from lowering.capture.nki.operands import folded_axes
 from lowering.capture.nki.ops import ALU
 from lowering.capture.nki.signatures import api
 from lowering.capture.nki.tensor_new import NkiTensor
 from lowering.capture.nki.trace import PSUM, SBUF
-from lowering.capture.nki.tracer import current, here, unmodelled
+from lowering.capture.nki.tracer import here, unmodelled
 from lowering.capture.nki.wrappers_new import copy, made_like, spread, tile_of
 from lowering.errors import UsageError
 
 F32 = "float32"
 _PE, _DVE = 128, 32  # extents that the two engines transpose
-
-
-def _assume(what: str) -> None:
-    current().trace.assumed[what] = None
 
 
 # -- memory ----------------------------------------------------------------------------------------------------------
@@ -155,7 +152,7 @@ def all_of(x: Any, axis: Any, dtype: Any = None) -> NkiTensor:
 
 def mean(x: Any, axis: Any, dtype: Any = None, keepdims: bool = False) -> NkiTensor:
     """The sum in f32, times 1 / n."""
-    _assume("nl_mean: the sum in f32 times 1/n")
+    assume("nl_mean")
     total = _fold("mean", x, axis, F32, keepdims, "add")
     dst = made_like(total, dtype or x.dtype_name)
     instructions.tensor_scalar(dst, total, "mult", total.size / x.size)
@@ -164,7 +161,7 @@ def mean(x: Any, axis: Any, dtype: Any = None, keepdims: bool = False) -> NkiTen
 
 def var(x: Any, axis: Any, dtype: Any = None, keepdims: bool = False) -> NkiTensor:
     """The mean of (x - mean)^2, axes kept."""
-    _assume("nl_var: the mean of (x - mean)^2, each in f32")
+    assume("nl_var")
     center = mean(x, axis, F32, keepdims=True)
     moved = made_like(x, F32)
     instructions.tensor_tensor(moved, x, spread(center, x.shape), "subtract")
@@ -175,7 +172,7 @@ def var(x: Any, axis: Any, dtype: Any = None, keepdims: bool = False) -> NkiTens
 
 def softmax(x: Any, axis: Any = -1, dtype: Any = None) -> NkiTensor:
     """exp(x - max) times the reciprocal of the sum, in f32."""
-    _assume("nl_softmax: exp(x - max) * (1 / sum), each in f32")
+    assume("nl_softmax")
     least = _negated_max(x, axis)
     powers = made_like(x, F32)
     instructions.activation(powers, "exp", x, bias=least)
@@ -200,7 +197,7 @@ def rms_norm(
     x: Any, w: Any, axis: Any, n: Any, epsilon: float = 1e-6, dtype: Any = None, compute_dtype: Any = None
 ) -> NkiTensor:
     """x * rsqrt(sum(x^2) / n + epsilon) * w, in compute_dtype (f32 where it is not given)."""
-    _assume("nl_rms_norm: x * rsqrt(sum(x*x) * (1/n) + epsilon) * w, each in f32")
+    assume("nl_rms_norm")
     inner = F32 if compute_dtype is None else dtype_name(compute_dtype)
     squared = made_like(tile_of("nl.rms_norm", x), inner)
     instructions.activation(squared, "square", x)

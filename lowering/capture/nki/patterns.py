@@ -9,12 +9,11 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
+from lowering.capture.nki.assumptions import assume
 from lowering.capture.nki.dtypes import size_of
 from lowering.capture.nki.tile import Tile
 from lowering.capture.nki.tracer import current, here
 from lowering.errors import UsageError
-
-OFFSET = "ap_offset: an explicit offset of .ap() counts from the view's own start"
 
 
 def access(view: Any, pattern: Sequence[Sequence[int]], offset: int | None, dtype: str) -> Any:
@@ -33,7 +32,7 @@ def access(view: Any, pattern: Sequence[Sequence[int]], offset: int | None, dtyp
     if offset is None and _before_05():
         offset = 0
     if offset is not None and start:
-        current().trace.assumed[OFFSET] = None
+        assume("ap_offset")
     at = start + (0 if offset is None else int(offset))
     extents = storage_extents_of(view.storage.shape, view.storage.dtype, dtype)
     if view.on_chip and pairs and pairs[0][1] > 1 and pairs[0][0] != prod(extents[1:]):

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from lowering.capture.nki.assumptions import assume
 from lowering.capture.nki.dtypes import FLOATS
 from lowering.capture.nki.tile import Tile
 from lowering.capture.nki.tracer import current, here, unmodelled
@@ -120,7 +121,7 @@ def load(dst: VirtualRegister, src: Tile) -> None:
     if not isinstance(src, Tile) or src.size != 1:
         raise UsageError(f"{here()}: register_load takes a tensor of one element")
     if src.dtype_name in FLOATS:
-        current().trace.assumed["register_load: a float becomes the nearest integer"] = None
+        assume("register_load")
     place = type(src).new(REGISTER, (1, 1), "int32")
     current().emit("tensor_load", [place.ref], [src.view_of], "sp")
     dst.number, dst.loaded = None, place

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from lowering.capture.nki.assumptions import assume
 from lowering.capture.nki.tracer import active, current, unmodelled
 
 _SBUF_BYTES = {"gen2": 180224, "gen3": 212984, "gen4": 245752}  # that a partition has for tiles (nkipy's constants)
@@ -32,8 +33,7 @@ class _TileSize:
         if name.startswith("__"):
             raise AttributeError(name)
         if name in _ALIGNMENTS:
-            if active():
-                current().trace.assumed[f"tile_size.{name} = {_ALIGNMENTS[name]}"] = None
+            assume("tile_size")
             return _ALIGNMENTS[name]
         raise unmodelled(f"nl.tile_size.{name}")
 

@@ -184,7 +184,7 @@ def test_sizes_depend_on_the_target() -> None:
         with kernel(target=target) as trace:
             sizes.append(nl.tile_size.total_available_sbuf_size)
             assert (nl.tile_size.pmax, nl.tile_size.gemm_moving_fmax, nl.tile_size.psum_num_banks) == (128, 512, 8)
-            assert nl.tile_size.sbuf_min_align and any("sbuf_min_align" in name for name in trace.assumed)
+            assert nl.tile_size.sbuf_min_align and any("alignments" in name for name in trace.assumed)
     assert sizes == [180224, 212984, 245752]
 
 
