@@ -68,9 +68,9 @@ def _modules() -> Iterator[ModuleType]:
 
 
 def parameters() -> str:
-    of_capture = dict(said.split(": ", 1) for said in (APART, LOOP_REDUCE, PSUM_ZEROS))
-    rows = {**SENTENCES, **assumptions.SENTENCES, **of_capture}
-    return table(("parameter", "what is taken"), [(f"`{name}`", said) for name, said in rows.items()])
+    rows = list({**SENTENCES, **assumptions.SENTENCES}.items())
+    rows += [(said.partition(": ")[0], said.partition(": ")[2]) for said in (APART, LOOP_REDUCE, PSUM_ZEROS)]
+    return table(("parameter", "what is taken"), [(f"`{name}`", said) for name, said in rows])
 
 
 def rules() -> str:
