@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from lowering.capture.nki.indices_beta1 import Index
 from lowering.capture.nki.loops_beta1 import nc
-from lowering.capture.nki.tracer import unmodelled
+from lowering.capture.nki.placeholders import placeholder
 
 VNC = nc
 TileIndex = Index
-
-
-def local_tile(*_: Any, **__: Any) -> Any:
-    raise unmodelled("local_tile of the compiler's backend")
+local_tile = placeholder("local_tile of the compiler's backend")

@@ -30,6 +30,7 @@ from lowering.capture.nki.language_beta1 import fp32
 from lowering.capture.nki.made_beta1 import Made
 from lowering.capture.nki.ops import activation as activation_of
 from lowering.capture.nki.ops import alu
+from lowering.capture.nki.placeholders import placeholder
 from lowering.capture.nki.produce_beta1 import (
     in_sbuf,
     like,
@@ -263,13 +264,12 @@ def dma_transpose(src: Any, *, axes: Any = None, mask: Any = None, dtype: Any = 
     return produced(dst, [], None, lambda d, m: instructions.dma_transpose(d, tile, order, m))
 
 
+_WITHOUT_MODEL = ("builtin_custom_op", "tensor_scalar_cumulative", "_tiled_offloaded_memcpy", "_tiled_offloaded_fma",
+                  "dma_engine")  # fmt: skip
+
+
 def __getattr__(name: str) -> Any:
     """Names without a model say so where they are used."""
-    if name in ("builtin_custom_op", "tensor_scalar_cumulative",
-                "_tiled_offloaded_memcpy", "_tiled_offloaded_fma", "dma_engine"):  # fmt: skip
-
-        def refused(*_: Any, **__: Any) -> Any:
-            raise unmodelled(f"nisa.{name}")
-
-        return refused
+    if name in _WITHOUT_MODEL:
+        return placeholder(f"nisa.{name}")
     raise AttributeError(f"nki.isa of Beta-1 has no {name}")

@@ -34,6 +34,7 @@ from lowering.capture.nki.math_beta1 import *  # noqa: F403  (the functions of n
 from lowering.capture.nki.math_beta1 import copy
 from lowering.capture.nki.matmul_beta1 import load_transpose2d, matmul, transpose
 from lowering.capture.nki.ops import ACTIVATIONS, ALU, Op
+from lowering.capture.nki.placeholders import placeholder
 from lowering.capture.nki.produce_beta1 import hbm_of, produced, result, tensor_of, tile_of, under
 from lowering.capture.nki.reductions_beta1 import all, max, mean, min, prod, rms_norm, softmax, sum, var
 from lowering.capture.nki.tensor_beta1 import Tensor, block_count
@@ -224,17 +225,7 @@ def device_print(prefix: str, x: Any, mask: Any = None, **_: Any) -> None:
     """Prints on the device; nothing is computed."""
 
 
-class _Unmodelled:
-    """A documented name without a model: a usage is refused with the user's line."""
-
-    def __init__(self, name: str) -> None:
-        self.__name__ = name
-
-    def __call__(self, *_: Any, **__: Any) -> Any:
-        raise unmodelled(f"nl.{self.__name__}")
-
-
-gemm_grid, gemm_stationary_grid = _Unmodelled("gemm_grid"), _Unmodelled("gemm_stationary_grid")
+gemm_grid, gemm_stationary_grid = placeholder("nl.gemm_grid"), placeholder("nl.gemm_stationary_grid")
 
 
 def __getattr__(name: str) -> Any:

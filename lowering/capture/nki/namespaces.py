@@ -37,6 +37,7 @@ MODULES = {
     "neuronxcc.nki.isa": "isa_beta1",
     "neuronxcc.nki.isa.constants": "isa_beta1",
     "neuronxcc.nki.language.constants": "language_beta1",
+    "neuronxcc.nki.nccl": "nccl_beta1",
     "neuronxcc.nki.typing": "typing_beta1",
     "neuronxcc.nki.compiler": "compiler_beta1",
     "neuronxcc.nki.compiler.backends": "package_beta1",

@@ -11,6 +11,7 @@ from lowering.errors import Unsupported, UsageError
 from tests.capture.nki.beta1 import captured, whole_numbers
 
 BODY = """
+import neuronxcc.nki.nccl as nccl; from neuronxcc.nki.compiler.backends.neuron.tensor import local_tile, TileIndex
 @nki.jit
 def kernel(x, rows):
     out = nl.ndarray((8, 6), dtype=x.dtype, buffer=nl.shared_hbm)
@@ -20,7 +21,7 @@ def kernel(x, rows):
     nl.store(out, tile)
     return out
 """
-LINE = 13  # of what is put in
+LINE = 14  # of what is put in
 
 
 @pytest.mark.parametrize(
@@ -73,6 +74,8 @@ def test_usage(tmp_path: Path, line: str, message: str) -> None:
         ("nl.load(x[nl.load(rows)[i_p, 0], nl.load(rows)[i_p, 0]])", "two tiles as indices"),
         ("nl.softmax(tile, axis=1, mask=i_p < 4)", "nl.softmax under a mask"),
         ("nl.gemm_grid()", "nl.gemm_grid"),
+        ("nccl.all_reduce(op=np.add, srcs=[x], dsts=[out])", "nccl.all_reduce"),
+        ("TileIndex and local_tile(x)", "local_tile"),
     ],
 )
 def test_not_modelled(tmp_path: Path, line: str, message: str) -> None:
