@@ -177,3 +177,16 @@ def test_large_integers_in_f32_are_compared_as_they_are_rounded() -> None:
         return dst
 
     assert value(body, labels).tolist() == [[1.0], [0.0]] and predicates(body, labels) == {"f32"}
+
+
+@pytest.mark.parametrize(("number", "dtype"), [(3.0, "i64"), (-2.0, "i64"), (2.5, "f32")])
+def test_integers_are_compared_with_a_number(number: float, dtype: str) -> None:
+    x = given(4, 9, dtype="int8") // 20
+
+    def body(a: Tile) -> Tile:
+        dst = tile(a.shape)
+        isa.tensor_scalar(dst, a, "is_ge", number)
+        return dst
+
+    same(value(body, x), f32(x >= number))
+    assert predicates(body, x) == {dtype}
