@@ -205,6 +205,7 @@ def test_a_name_is_one_object() -> None:
     assert nl.add is nl.add and nl.add != nl.multiply and nl.exp is nl.exp and nl.float32 == "float32"
 
 
+@pytest.mark.sweep
 def test_tracing_is_fast_enough() -> None:
     """20,000 instructions a second on a usual machine; a fifth of that is asked here, of processor time."""
     with kernel() as trace:
