@@ -79,7 +79,7 @@ class Kernel:
 
         def run(core: int) -> Any:
             tracer.place = tuple(int(i) for i in places[core])
-            return self.function(*args, **kwargs)
+            return self._inside(args, kwargs)
 
         first, *others = Cores(tracer, len(places)).run(run)
         if any(_refs(other) != _refs(first) for other in others):

@@ -14,7 +14,7 @@ from lowering.capture.nki.indexing_new import filled, place_of, slice_of
 from lowering.capture.nki.registers import dynamic_index
 from lowering.capture.nki.tile import Tile, dense
 from lowering.capture.nki.trace import HBM, Indirect, View
-from lowering.capture.nki.tracer import here, unmodelled
+from lowering.capture.nki.tracer import current, here, unmodelled
 from lowering.capture.trace import TensorRef
 from lowering.errors import UsageError
 
@@ -104,7 +104,8 @@ class NkiTensor(Tile):
         raise UsageError(f"{here()}: a tensor is not iterated over: index it in a loop over range({self.shape[0]})")
 
     def __array__(self, *_: Any, **__: Any) -> NoReturn:
-        raise UsageError(f"{here()}: a tensor of a kernel is no numpy array: its data are on the device")
+        said = "a tensor of a kernel is no numpy array, its data are on the device"
+        raise UsageError(f"{here()}: {said}; views of it can be given to kernels as they are")
 
     def _no_operator(self, *_: Any) -> NoReturn:
         raise UsageError(f"{here()}: tiles of the new API have no operators: write nisa.tensor_tensor or nl.add")
@@ -191,8 +192,22 @@ class NkiTensor(Tile):
         shape, strides = [*self.shape[:first], extent], [*self.strides[:first], stride]
         return self.remade([*shape, *self.shape[last + 1 :]], [*strides, *self.strides[last + 1 :]])
 
-    def reshape(self, shape: Sequence[int]) -> Self:
+    @property
+    def T(self) -> Self:
+        """For host functions, to which an argument is an array: the dimensions in reverse."""
+        return self.transpose()
+
+    def transpose(self, *axes: Any) -> Self:
+        """As ``T``, numpy's."""
+        if current().inside:
+            raise UsageError(f"{here()}: a tensor of the new API has no T or transpose: write permute(dims)")
+        order = axes[0] if len(axes) == 1 and isinstance(axes[0], list | tuple) else axes
+        return self.permute(order or range(self.ndim)[::-1])
+
+    def reshape(self, shape: Any, *more: int) -> Self:
         """The same elements in row-major order; on chip dimension 0 stays."""
+        if more:
+            shape = (shape, *more)
         made = self.reshaped(shape)
         if self.on_chip and made.shape[:1] != self.shape[:1]:
             raise UsageError(f"{here()}: reshape{tuple(shape)} of {self.shape}: dimension 0 is the partition and stays")

@@ -58,6 +58,25 @@ def test_a_host_function_calls_kernels_and_makes_arrays() -> None:
     assert np.array_equal(found["out0"], -(2 * X + 5)) and np.array_equal(found["out1"], 2 * X + 5)
 
 
+def test_a_host_function_takes_views_of_arrays() -> None:
+    def host(x: Any) -> Any:
+        return scaled(x.T), scaled(x.reshape(3, -1)), scaled(x.transpose(1, 0)[1:3])
+
+    found = run(host, X)
+    wanted = [2 * X.T, 2 * X.reshape(3, -1), 2 * X.T[1:3]]
+    assert all(np.array_equal(found[f"out{i}"], one) for i, one in enumerate(wanted))
+    with pytest.raises(UsageError, match="views of it can be given to kernels"):
+        run(lambda x: scaled(np.ascontiguousarray(x.T)), X)
+
+    @nki.jit
+    def inside(x: Any) -> Any:
+        return scaled(x.T)
+
+    for kernel in (inside, inside[2]):
+        with pytest.raises(UsageError, match=r"write permute\(dims\)"):
+            run(kernel, X)
+
+
 def test_a_kernel_calls_a_kernel_and_a_function() -> None:
     def inner(x: Any) -> Any:
         return nl.square(x)
