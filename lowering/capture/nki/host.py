@@ -17,6 +17,7 @@ from lowering.capture.nki.signatures import VERSIONS
 from lowering.capture.nki.tile import Tile
 from lowering.capture.nki.trace import BETA1, HBM, NEW, TARGETS, Indirect, NkiTrace
 from lowering.capture.nki.tracer import Tracer
+from lowering.capture.nki.turned_beta1 import has_turns, same_turns
 from lowering.capture.trace import TensorRef
 from lowering.errors import UNKNOWN_SPAN, Unsupported, UsageError
 
@@ -36,15 +37,38 @@ def capture_nki(
     if isinstance(function, Kernel) and generation == NEW and version not in VERSIONS:
         raise UsageError(f"the kernel imports nki, whose releases are {', '.join(VERSIONS)}, and not {version}")
     trace = NkiTrace(getattr(function, "__name__", "kernel"), generation, TARGETS[target], version)
-    with Tracer(trace) as tracer:
-        given = list(zip(names, [*args, *(kwargs or {}).values()], strict=True))
-        made = {name: _argument(tracer, tensor_class(generation), name, value) for name, value in given}
-        positional = [made[name] for name in names[: len(args)]]
-        result = run_captured(function, positional, {key: made[key] for key in kwargs or {}})
-        if generation == BETA1:
-            look_for_leaks(trace, tracer.made_in, frozenset(storage.id for storage, _ in tracer.held.values()))
+    given = list(zip(names, [*args, *(kwargs or {}).values()], strict=True))
+    tracer, result = _traced(function, Tracer(trace), given, len(args))
+    if generation == BETA1:
+        look_for_leaks(trace, tracer.made_in, frozenset(storage.id for storage, _ in tracer.held.values()))
+        if has_turns(trace) and not tracer.held:
+            _look_backwards(function, tracer, given, len(args))
     _give_back(trace, result)
     return trace
+
+
+Given = list[tuple[str, Any]]
+
+
+def _traced(function: Callable[..., Any], tracer: Tracer, given: Given, positional: int) -> tuple[Tracer, Any]:
+    """Runs ``function``; the first arguments are given by their position, the others by name."""
+    with tracer:
+        kind = tensor_class(tracer.trace.generation)
+        made = [(name, _argument(tracer, kind, name, value)) for name, value in given]
+        result = run_captured(function, [value for _, value in made[:positional]], dict(made[positional:]))
+    return tracer, result
+
+
+def _look_backwards(function: Callable[..., Any], tracer: Tracer, given: Given, positional: int) -> None:
+    """Beta-1: a second run, whose loops go backwards, has to do the same in every turn."""
+    first = tracer.trace
+    turned = Tracer(NkiTrace(first.kernel, first.generation, first.target, first.version))
+    turned.backwards = True
+    try:
+        _traced(function, turned, given, positional)
+    except Exception:  # the order of the turns was not expected to change: that tells nothing
+        return
+    same_turns(first, tracer.made_in, turned.trace, turned.made_in)
 
 
 def _give_back(trace: NkiTrace, result: Any) -> None:

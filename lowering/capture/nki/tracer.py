@@ -69,6 +69,7 @@ class Tracer:
         self.shared_seen = 0
         self.held: dict[Any, Any] = {}  # accumulators of Beta-1's loop_reduce
         self.made_in: dict[int, tuple[Loop, ...]] = {}  # the turns in which storages were made
+        self.backwards = False  # Beta-1: the turns of loops whose body is traced once
         self._ids, self._loop_ids = count(), count()
         self._written: dict[int, np.ndarray] = {}  # PSUM storages: which elements a matmul has written
 
@@ -164,7 +165,8 @@ class Tracer:
         """A range helper: yields every turn, and notes which one is running."""
         number = next(self._loop_ids)
         depth = len(self.loops)
-        for turn in range(*(int(bound) for bound in bounds)):
+        turns = range(*(int(bound) for bound in bounds))
+        for turn in reversed(turns) if self.backwards and kind in ("affine_range", "sequential_range") else turns:
             self.loops[depth:] = [Loop(kind, number, turn)]
             yield turn
         del self.loops[depth:]

@@ -15,7 +15,7 @@ SUM = """
 def kernel(x):
     out = nl.ndarray((8, 1), dtype=nl.float32, buffer=nl.shared_hbm)
     m = nl.zeros((8, 1), dtype=nl.float32, buffer=nl.sbuf)
-    n, first, tiles = 0, True, []
+    n, first, tiles, steps, held = 0, True, [], iter(range(0, 8, 2)), [0]
     for j in range(3):
         pass
     for i in nl.{loop}(4):
@@ -33,6 +33,8 @@ WRONG = {
     "a counter": ("n", f"{IN_PLACE}; n += 2", "pass", "n is 0 in one turn"),
     "a flag": ("i * 2", f"{IN_PLACE}; n = 0 if first else 1; first = False", "pass", "first is True"),
     "a name bound anew": ("i * 2", "m = nl.add(m, s)", "pass", "in a later turn a tile"),
+    "a list of numbers": ("held[0]", f"{IN_PLACE}; held[0] += 2", "pass", "what Python did in other turns"),
+    "an iterator": ("next(steps)", IN_PLACE, "pass", "what Python did in other turns"),
     "a list": ("i * 2", "tiles.append(s)", "m = tiles[0] + tiles[1] + tiles[2] + tiles[3]", "after the loop a tile"),
     "a tile of the last turn": ("i * 2", "pass", "m[...] = nl.copy(s)", "after the loop a tile"),
 }
@@ -61,3 +63,23 @@ def test_what_it_can(tmp_path: Path, case: str) -> None:
     x = whole_numbers(8, 8)
     made = result(tmp_path, SUM.format(loop=loop, start=start, body=body, after=after), x=x)
     assert np.array_equal(made, x.sum(axis=1, keepdims=True))
+
+
+SUMS = """
+@nki.jit
+def kernel(x):
+    out = nl.ndarray((8, 8), dtype=nl.float32, buffer=nl.shared_hbm)
+    total = nl.zeros((8, 8), dtype=nl.float32, buffer=nl.psum)
+    again = nl.zeros((8, 8), dtype=nl.float32)
+    for i in nl.sequential_range(2):
+        part = nl.load(x[nl.ds(i * 4, 4), :])
+        product = nl.matmul(part, part, transpose_x=True)
+        total += product
+        again += product
+    nl.store(out, total - again)
+    return out
+"""
+
+
+def test_a_first_product_that_is_put_and_later_ones_that_are_added(tmp_path: Path) -> None:
+    assert not result(tmp_path, SUMS, x=whole_numbers(8, 8)).any()
