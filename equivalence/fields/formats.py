@@ -55,6 +55,7 @@ FORMATS: dict[str, Format] = {
     "f16": _ieee(11, 15),
     "bf16": _ieee(8, 127),
     "f8e5m2": _ieee(3, 15),
+    "f8e4m3": Format(4, -6, Fraction(240)),
     "f8e4m3fn": Format(4, -6, Fraction(448)),
 }
 

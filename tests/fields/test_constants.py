@@ -27,6 +27,7 @@ from equivalence.fields.constants import (
     recognise,
 )
 from equivalence.fields.pairfield import pair_field
+from equivalence.numerics.formats import format_of
 
 PRIMES = primes.choose(seed=1, count=12)
 ONE = Fraction(1)
@@ -417,3 +418,11 @@ def test_fourth_roots_have_places_in_the_field() -> None:
             assert one.v * one.v % prime.p == two.v
             seen += 1
     assert seen
+
+
+def test_every_format_has_the_numbers_of_its_table() -> None:
+    """Precision, least exponent and largest number, against the formats that numerics rounds to."""
+    for name, made in formats.FORMATS.items():
+        known = format_of(name)
+        assert (made.precision, made.e_min, float(made.maximum)) == (known.p, known.emin, known.max)
+    assert "f8e4m3" in formats.FORMATS
