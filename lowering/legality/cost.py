@@ -11,11 +11,11 @@ from math import prod
 from typing import Any
 
 from lowering.capture.nki.dtypes import size_of
-from lowering.capture.nki.trace import HBM, PSUM, SBUF, SHARED_HBM, Indirect, Instr, NkiTrace, View
+from lowering.capture.nki.trace import HBM, PSUM, SBUF, SHARED_HBM, Instr, NkiTrace
 from lowering.capture.trace import TensorRef
 from lowering.legality.hardware import DMA_EFFICIENT, HARDWARE, LANES, PSUM_BYTES
 from lowering.legality.live import Peak, high_water
-from lowering.legality.places import of_one_tile, on_chip, run_bytes, space
+from lowering.legality.places import base_of, of_one_tile, on_chip, run_bytes, space, tiles_of
 
 
 @dataclass(slots=True)
@@ -122,7 +122,7 @@ def cost(trace: NkiTrace) -> Cost:
 
 
 def _on_pe(trace: NkiTrace, instr: Instr, cost: TensorCost) -> None:
-    tiles = [view for view in map(_base, instr.src) if view is not None]
+    tiles = tiles_of(instr.src)
     if instr.op == "transpose" or instr.attrs.get("is_transpose"):
         cost.transposes += 1
         cost.moved += prod(tiles[0].shape)
@@ -140,20 +140,20 @@ def _on_pe(trace: NkiTrace, instr: Instr, cost: TensorCost) -> None:
 
 
 def _by_dma(trace: NkiTrace, instr: Instr, cost: DmaCost) -> None:
-    views = [view for view in (*map(_base, instr.src), *map(_base, instr.dst)) if view is not None]
+    views = tiles_of((*instr.src, *instr.dst))
     if not views or not instr.dst or not instr.src:
         return
     cost.transfers += 1
     kept = 1.0 if instr.mask is None else float(instr.mask.mean())
-    for view in map(_base, instr.src):
-        if view is not None and space(trace, view) in (HBM, SHARED_HBM):
+    for view in tiles_of(instr.src):
+        if space(trace, view) in (HBM, SHARED_HBM):
             cost.read += int(_nbytes(view) * kept)
-    written = _base(instr.dst[0])
+    written = base_of(instr.dst[0])
     if written is not None:
         to_hbm = space(trace, written) in (HBM, SHARED_HBM)
         nbytes = int(_nbytes(written) * kept)
         cost.written += nbytes if to_hbm else 0
-        from_hbm = any(v is not None and space(trace, v) in (HBM, SHARED_HBM) for v in map(_base, instr.src))
+        from_hbm = any(space(trace, view) in (HBM, SHARED_HBM) for view in tiles_of(instr.src))
         cost.on_chip += nbytes if not to_hbm and not from_hbm else 0
         run = _run(trace, instr, views)
         cost.runs[run] = cost.runs.get(run, 0) + max(1, nbytes // run)
@@ -168,7 +168,7 @@ def _run(trace: NkiTrace, instr: Instr, views: list[TensorRef]) -> int:
 
 def _on_lanes(trace: NkiTrace, instr: Instr, cost: VectorCost) -> None:
     """The largest operand sets the number of steps."""
-    views = [view for view in (*map(_base, instr.src), *map(_base, instr.dst)) if view is not None]
+    views = tiles_of((*instr.src, *instr.dst))
     cost.instructions += 1
     if views:
         largest = max(views, key=lambda view: prod(view.shape))
@@ -179,10 +179,3 @@ def _on_lanes(trace: NkiTrace, instr: Instr, cost: VectorCost) -> None:
 
 def _nbytes(ref: TensorRef) -> int:
     return prod(ref.shape) * size_of(ref.dtype)
-
-
-def _base(view: View | Any) -> TensorRef | None:
-    """The view itself, or the elements among which an index chooses; None for a number."""
-    if isinstance(view, Indirect):
-        return view.base
-    return view if isinstance(view, TensorRef) else None

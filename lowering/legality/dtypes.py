@@ -13,6 +13,7 @@ from lowering.capture.nki.trace import BETA1, ON_CHIP, Instr, NkiTrace
 from lowering.capture.trace import TensorRef
 from lowering.legality.finding import Finding
 from lowering.legality.hardware import HARDWARE
+from lowering.legality.places import tiles_of
 
 _PE = ("float8_e4m3", "float8_e5m2", "float8_e4m3fn", "bfloat16", "float16", "tfloat32", "float32")
 _WIDE = ("float32", "tfloat32")
@@ -31,7 +32,7 @@ def dtypes(trace: NkiTrace) -> Iterator[Finding]:
         if storage.space in ON_CHIP and storage.dtype == "float8_e4m3fn" and generation < 4:
             yield Finding("nki-dtype", "float8_e4m3fn is there from Trainium3 on; float8_e4m3 before", storage.span)
     for instr in trace.instrs:
-        tiles = [view for view in instr.src if isinstance(view, TensorRef)]
+        tiles = tiles_of(instr.src)
         check = _CHECKS.get(instr.op)
         if check is not None:
             yield from check(trace, instr, tiles)

@@ -16,7 +16,7 @@ from lowering.legality import turns
 from lowering.legality.finding import Finding
 from lowering.legality.hardware import HARDWARE
 from lowering.legality.history import GIVEN, UNDEFINED, History, distinct
-from lowering.legality.places import named, within
+from lowering.legality.places import named
 from lowering.legality.undefined import Undefined, result, where_it_matters
 
 _MATMULS = ("nc_mat_mul", "mat_mul_mx")
@@ -29,7 +29,7 @@ def hazards(trace: NkiTrace) -> Iterator[Finding]:
     for number, instr in enumerate(trace.instrs):
         if instr.op == "core_barrier":  # names data, and reads none
             continue
-        reads = [view if isinstance(view, TensorRef) and within(trace, view) else None for view in instr.src]
+        reads = [view if isinstance(view, TensorRef) and history.reaches(view) else None for view in instr.src]
         undefined: Undefined = [None if view is None else history.undefined(view) for view in reads]
         said = list(_undefined(trace, instr, reads, undefined))
         yield from said
@@ -40,13 +40,13 @@ def hazards(trace: NkiTrace) -> Iterator[Finding]:
             yield one
             others = [None] * len(others)
         for view in _read(instr):
-            if within(trace, view):
+            if history.reaches(view):
                 yield from _stale(trace, history, owners, instr, view)
         if instr.op in _MATMULS:
             yield from _accumulates(trace, history, instr)
         _write(trace, history, owners, number, (undefined, others))
     for name, ref in trace.outputs:
-        missing = history.undefined(ref) if within(trace, ref) else None
+        missing = history.undefined(ref) if history.reaches(ref) else None
         if missing is not None:
             said = f"{int(missing.sum())} of {missing.size} elements of {name} are never written"
             yield Finding("nki-output-undefined", said, trace.storages[ref.storage].span)
@@ -69,7 +69,7 @@ def _write(
     for place, view in enumerate(instr.dst):
         if isinstance(view, Indirect):
             history.fill(view.base.storage, number)
-        elif within(trace, view):
+        elif history.reaches(view):
             mask = instr.mask if place == 0 and instr.mask is not None and instr.mask.shape == view.shape else None
             history.write(view, number, mask, *(result(instr, part, place) for part in parts))
             if history.shared(view.storage):
@@ -96,7 +96,7 @@ def _missing(part: np.ndarray) -> str:
 
 def _accumulates(trace: NkiTrace, history: History, instr: Instr) -> Iterator[Finding]:
     dst, adds = instr.dst[0], instr.attrs.get("accumulate")
-    if not isinstance(dst, TensorRef) or adds is False or adds is None or not within(trace, dst):
+    if not isinstance(dst, TensorRef) or adds is False or adds is None or not history.reaches(dst):
         return
     writers = history.writers(dst)
     if isinstance(adds, np.ndarray) and adds.shape == writers.shape:

@@ -10,8 +10,11 @@ from math import prod
 import numpy as np
 
 from lowering.capture.nki.dtypes import size_of
+from lowering.capture.nki.text import dense
 from lowering.capture.nki.trace import NkiTrace
 from lowering.capture.trace import TensorRef
+from lowering.errors import Unsupported
+from lowering.legality.places import within
 from lowering.nki_places import Places
 
 UNDEFINED, GIVEN = 0, 1 << 30  # no writer; an input or constant, which has contents from the beginning
@@ -29,6 +32,10 @@ class History:
     def shared(self, storage: int) -> bool:
         """Whether another tile has some of the same place."""
         return storage in self._places.regions
+
+    def reaches(self, ref: TensorRef) -> bool:
+        """Whether the view lies in its tensor, and in a shared memory where that can be said."""
+        return within(self._trace, ref) and _placeable(self._places, ref)
 
     def placed(self, ref: TensorRef) -> TensorRef:
         """The view in the memory that it shares, or itself."""
@@ -78,7 +85,7 @@ class History:
     def fill(self, storage: int, number: int) -> None:
         """Something of the storage is written, and nobody knows what: all of it counts as written."""
         entry = self._trace.storages[storage]
-        self.write(TensorRef(storage, entry.dtype, (prod(entry.shape),), (1,)), number)
+        self.write(TensorRef(storage, entry.dtype, entry.shape, dense(entry.shape)), number)
 
     def _unit(self, ref: TensorRef) -> int:
         """The unit of ref's storage, made as fine as ref needs."""
@@ -98,6 +105,14 @@ class History:
         empty, size = entry.origin == "empty", prod(entry.shape)
         self._writers[storage] = np.zeros(size, np.int32) if empty else np.full(size, GIVEN, np.int32)
         self._units[storage] = size_of(entry.dtype)
+
+
+def _placeable(places: Places, ref: TensorRef) -> bool:
+    try:
+        places.placed(ref)
+    except Unsupported:
+        return False
+    return True
 
 
 def distinct(writers: np.ndarray) -> np.ndarray:

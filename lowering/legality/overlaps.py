@@ -14,8 +14,8 @@ from lowering.capture.nki.trace import Instr, NkiTrace
 from lowering.capture.nki.tracer import addresses
 from lowering.capture.trace import TensorRef
 from lowering.legality.finding import Finding
-from lowering.legality.places import dims, lowest_highest, named, within
-from lowering.nki_places import Places
+from lowering.legality.history import History
+from lowering.legality.places import dims, lowest_highest, named
 
 #: these read an element for a later place than the one they write
 _MOVES = frozenset(["transpose", "dma_transpose", "shuffle", "nc_local_gather", "nc_n_gather"])
@@ -25,18 +25,18 @@ _FOLDS = frozenset(["tensor_reduce", "max8", "batch_norm_stats", "batch_norm_agg
 
 def overlaps(trace: NkiTrace) -> Iterator[Finding]:
     """Every destination against every source."""
-    places = Places(trace.storages)
+    history = History(trace)
     for instr in trace.instrs:
         for dst in instr.dst:
             for src in instr.src:
                 if isinstance(dst, TensorRef) and isinstance(src, TensorRef):
-                    yield from _pair(trace, instr, places, dst, src)
+                    yield from _pair(trace, instr, history, dst, src)
 
 
-def _pair(trace: NkiTrace, instr: Instr, places: Places, dst: TensorRef, src: TensorRef) -> Iterator[Finding]:
-    if not (within(trace, dst) and within(trace, src)):
+def _pair(trace: NkiTrace, instr: Instr, history: History, dst: TensorRef, src: TensorRef) -> Iterator[Finding]:
+    if not (history.reaches(dst) and history.reaches(src)):
         return
-    to, of = places.placed(dst), places.placed(src)
+    to, of = history.placed(dst), history.placed(src)
     if to.storage != of.storage or (identical(to, of) and instr.op not in _MOVES) or not meet(to, of):
         return
     lane = of.shape[0] == np.prod(of.shape) < np.prod(to.shape)  # one element per partition: read before the rest

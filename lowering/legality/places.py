@@ -5,12 +5,12 @@ Takes TensorRefs and the storages of a trace; gives numbers.  Knows no instructi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from math import prod
 
 from lowering.capture.nki.dtypes import size_of
-from lowering.capture.nki.trace import ON_CHIP, Indirect, Instr, NkiStorage, NkiTrace
+from lowering.capture.nki.trace import ON_CHIP, Indirect, Instr, NkiStorage, NkiTrace, Operand, View
 from lowering.capture.trace import TensorRef
 
 Dims = list[tuple[int, int]]  # (stride, count), outermost first
@@ -35,6 +35,18 @@ def accesses(instr: Instr) -> Iterator[Access]:
             elif isinstance(view, Indirect):
                 yield Access(view.index, False, number)
                 yield Access(view.base, writes, number, exact=False)
+
+
+def base_of(view: View | Operand) -> TensorRef | None:
+    """The view itself, or the elements among which an index chooses; None for a number."""
+    if isinstance(view, Indirect):
+        return view.base
+    return view if isinstance(view, TensorRef) else None
+
+
+def tiles_of(views: Iterable[View | Operand]) -> list[TensorRef]:
+    """The views among operands, in their order."""
+    return [base for base in map(base_of, views) if base is not None]
 
 
 def refs(instr: Instr) -> list[TensorRef]:

@@ -12,7 +12,7 @@ from lowering.capture.nki.trace import ON_CHIP, Instr, NkiTrace
 from lowering.capture.trace import TensorRef
 from lowering.legality.finding import Finding
 from lowering.legality.hardware import HARDWARE, LANES
-from lowering.legality.places import lanes_of, named, of_one_tile, on_chip, refs
+from lowering.legality.places import lanes_of, named, of_one_tile, on_chip, refs, tiles_of
 
 _MX_ROWS = 32  # partitions that a microscaled matmul contracts at once
 
@@ -36,7 +36,7 @@ def sizes(trace: NkiTrace) -> Iterator[Finding]:
 
 
 def _of_instruction(trace: NkiTrace, instr: Instr) -> Iterator[Finding]:
-    tiles = [view for view in instr.src if isinstance(view, TensorRef)]
+    tiles = tiles_of(instr.src)
     if instr.op in ("nc_mat_mul", "mat_mul_mx") and len(tiles) >= 2:
         yield from _matmul(trace, instr, tiles[0], tiles[1])
     elif instr.op == "transpose" and tiles:

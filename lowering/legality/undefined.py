@@ -73,13 +73,18 @@ def result(instr: Instr, undefined: Undefined, number: int = 0) -> np.ndarray | 
     if part is None:
         return None
     if instr.op == "transpose":
-        return part.reshape(part.shape[0], -1).T.reshape(view.shape)
+        return _shaped(part.reshape(part.shape[0], -1).T, view.shape)
     if instr.op == "dma_transpose":
-        return part.transpose(instr.attrs["axes"]).reshape(view.shape)
+        return _shaped(part.transpose(instr.attrs["axes"]), view.shape)
     if instr.op == "tensor_reduce":
         kept = part.ndim - len(instr.attrs["axes"])
-        return np.asarray(part.reshape(*part.shape[:kept], -1).any(axis=-1)).reshape(view.shape)
+        return _shaped(np.asarray(part.reshape(*part.shape[:kept], -1).any(axis=-1)), view.shape)
     return None
+
+
+def _shaped(part: np.ndarray, shape: tuple[int, ...]) -> np.ndarray | None:
+    """None where the elements are not as many: a check of shapes is not made here."""
+    return part.reshape(shape) if part.size == prod(shape) else None
 
 
 def _spread(part: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
