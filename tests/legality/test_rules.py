@@ -100,6 +100,8 @@ CASES = [
          "nisa.activation(sbuf((128, 8)), nl.exp, filled((128, 8)), bias=filled((128, 1)))", "trn1"),
     Case("nki-target", "nisa.exponential(sbuf((128, 8)), filled((128, 8)), 1.0)",
          "nisa.exponential(sbuf((128, 8)), filled((128, 8)), 1.0)", "trn2", "trn3"),
+    Case("nki-target", COPY.format("sbuf((16, 4))", "filled((16, 8)).indirect(filled((16, 1), nl.uint16), 4)"),
+         COPY.format("sbuf((16, 4))", "filled((16, 8)).indirect(filled((16, 1), nl.uint16), 4)"), "trn2", "trn3"),
     Case("nki-matmul-dtype", matmul(a="float32", b="bfloat16"), matmul(a="float16", b="bfloat16")),
     Case("nki-matmul-dtype", matmul(a="int32", b="int32"), matmul(a="bfloat16", b="float8_e5m2")),
     Case("nki-matmul-dtype", matmul(a="bfloat16", b="bfloat16", dst="bfloat16"),
