@@ -226,7 +226,6 @@ TRUTH: dict[str, Callable[..., Any]] = {
     "nki_matmul_tile_sizes": matmul_t,
     "nki_max_pool": lambda x: F.max_pool2d(x, 2),
     "nki_migrated_matmul": matmul_t,
-    "nki_migrated_matmul_index": matmul_t,
     "nki_migrated_promotion": lambda x: x + 1.1 * x,
     "nki_migrated_softmax": softmax,
     "nki_quantise_int8": lambda x, s: (x / s[:, None]).round().clamp(-128, 127),
