@@ -11,7 +11,13 @@ import pytest
 
 from tests.docs.blocks import ROOT
 
-SCRIPTS = ["make_op_table.py", "make_support_matrix.py", "make_matrix_units.py", "make_intrinsics.py", "make_nki_tables.py"]
+SCRIPTS = [
+    "make_op_table.py",
+    "make_support_matrix.py",
+    "make_matrix_units.py",
+    "make_intrinsics.py",
+    "make_nki_tables.py",
+]
 
 
 @pytest.mark.parametrize("script", SCRIPTS)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from lowering.capture.nki.placeholders import NkiInstruction
@@ -36,6 +37,51 @@ def older_than(release: str) -> bool:
     return VERSIONS.index(traced) < VERSIONS.index(release)
 
 
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """A function of the API and what its releases have otherwise; the fields are ``api``'s."""
+
+    name: str
+    since: str
+    added: Mapping[str, str]
+    gone: Mapping[str, tuple[str, str]]
+    renamed: Mapping[str, str]
+    order_02: Sequence[str]
+    signature: inspect.Signature
+
+    def latest(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The call of an earlier release as the latest one would have it."""
+        if older_than(self.since):
+            said = f"{self.name} is there from NKI {self.since} on; the kernel is read as NKI {version()}"
+            raise UsageError(f"{here()}: {said}")
+        if version() == "0.2":
+            kwargs = {self.renamed.get(key, key): value for key, value in kwargs.items()}
+            if self.order_02:
+                args, kwargs = (), {**dict(zip(self.order_02, args, strict=False)), **kwargs}
+        for key, release in self.added.items():
+            if key in kwargs and older_than(release):
+                raise UsageError(f"{here()}: {self.name}: {key}= is there from NKI {release} on, not in {version()}")
+        return args, kwargs
+
+    def refuse(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Says what is wrong with the call, if it is the call."""
+        parameters = self.signature.parameters
+        known = ", ".join(n for n, p in parameters.items() if p.kind is not p.VAR_KEYWORD)
+        for key in kwargs:
+            if key in parameters:
+                continue
+            if key in self.gone:
+                release, instead = self.gone[key]
+                raise UsageError(f"{here()}: {self.name}: {key}= is gone since NKI {release}: {instead}")
+            if key in _BETA1:
+                raise UsageError(f"{here()}: {self.name}: there is no {key}=: {_BETA1[key]}")
+            raise UsageError(f"{here()}: {self.name}: there is no {key}=; its parameters are: {known}")
+        try:
+            self.signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise UsageError(f"{here()}: {self.name}: {error}; its parameters are: {known}") from None
+
+
 def api(
     name: str,
     since: str = "0.2",
@@ -50,55 +96,22 @@ def api(
     (the release that has it no longer, what to write instead); ``renamed``: 0.2's keyword -> the later one;
     ``order_02``: the order of parameters in 0.2, where it was another.
     """
-    added, gone, renamed = added or {}, gone or {}, renamed or {}
 
     def wrap(function: Callable[..., Any]) -> Callable[..., Any]:
-        parameters = inspect.signature(function)
-        known = ", ".join(n for n, p in parameters.parameters.items() if p.kind is not p.VAR_KEYWORD)
-
-        def older(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-            """The call as the latest release would have it."""
-            if older_than(since):
-                raise UsageError(
-                    f"{here()}: {name} is there from NKI {since} on; the kernel is read as NKI {version()}"
-                )
-            if version() == "0.2":
-                kwargs = {renamed.get(key, key): value for key, value in kwargs.items()}
-                if order_02:
-                    args, kwargs = (), {**dict(zip(order_02, args, strict=False)), **kwargs}
-            for key, release in added.items():
-                if key in kwargs and older_than(release):
-                    raise UsageError(f"{here()}: {name}: {key}= is there from NKI {release} on, not in {version()}")
-            return args, kwargs
-
-        def refuse(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-            """Says what is wrong with the call, if it is the call."""
-            for key in kwargs:
-                if key in parameters.parameters:
-                    continue
-                if key in gone:
-                    release, instead = gone[key]
-                    raise UsageError(f"{here()}: {name}: {key}= is gone since NKI {release}: {instead}")
-                if key in _BETA1:
-                    raise UsageError(f"{here()}: {name}: there is no {key}=: {_BETA1[key]}")
-                raise UsageError(f"{here()}: {name}: there is no {key}=; its parameters are: {known}")
-            try:
-                parameters.bind(*args, **kwargs)
-            except TypeError as error:
-                raise UsageError(f"{here()}: {name}: {error}; its parameters are: {known}") from None
-
+        signature = inspect.signature(function)
+        declared = Declared(name, since, added or {}, gone or {}, renamed or {}, order_02, signature)
         handle = NkiInstruction() if name.startswith("nisa.") else None
 
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
             latest = version() == LATEST
             if not latest:
-                args, kwargs = older(args, kwargs)
+                args, kwargs = declared.latest(args, kwargs)
             try:
                 result = function(*args, **kwargs)
                 return handle if result is None and latest else result
             except (TypeError, ValueError, OverflowError, AttributeError, LookupError) as error:
-                refuse(args, kwargs)
+                declared.refuse(args, kwargs)
                 if _is_ours(error):
                     raise UsageError(f"{here()}: {name}: {error}") from error
                 raise
