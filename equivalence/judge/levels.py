@@ -6,6 +6,7 @@ Takes Evidence and what `real` says; gives a Verdict.  Must not run anything.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import isfinite
 
 from equivalence.evaluator import Freedoms
 from equivalence.evaluator.freedoms import Choice
@@ -86,6 +87,11 @@ def _different(evidence: Evidence) -> Verdict:
 
 
 def _weaker(evidence: Evidence, real: RealState, freedoms: Freedoms) -> Verdict:
+    if evidence.of_integers and evidence.max_abs > 0 and not isfinite(evidence.bound_a + evidence.bound_b):
+        reason = (
+            f"a bound: {evidence.name} differs by {evidence.max_abs:.9g}, and no error bound is known that explains it"
+        )
+        return Verdict(Level.UNDECIDED, reason=reason, n_inputs=evidence.tests)
     if evidence.of_integers:
         reason = "the two agree for the given integer inputs; other values were not compared"
         return Verdict(Level.TESTED, reason=reason, n_inputs=evidence.tests)
