@@ -18,6 +18,7 @@ _ROOTS = {
     "cupy": "CuPy kernels", "mlx": "MLX kernels", "tensorflow": "TensorFlow", "numba": "Numba kernels",
 }  # fmt: skip
 _SUPPORTED = ("nki", "torch", "jax")  # where a file uses both, the first
+_PLAIN = "torch"  # of a file that imports none
 _MAX_FILES = 40  # followed imports per subject: enough for a package's own helpers, never the whole site-packages
 
 
@@ -32,7 +33,7 @@ def detect(path: Path, tree: ast.Module, entry: str) -> str:
         raise Unsupported(
             foreign[0], _import_span(path, tree), "only torch, Triton, JAX, Pallas and NKI are read so far"
         )
-    return next((framework for framework in _SUPPORTED if framework in found), _SUPPORTED[0])
+    return next((framework for framework in _SUPPORTED if framework in found), _PLAIN)
 
 
 def _imports(tree: ast.AST) -> Iterator[tuple[str, str]]:
