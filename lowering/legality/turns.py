@@ -47,18 +47,26 @@ def told(
     trace: NkiTrace, history: History, instr: Instr, reads: Sequence[TensorRef | None], found: Undefined
 ) -> Finding | None:
     """What there is to say of one instruction."""
-    if all(part is None for part in found):
-        return None
-    for number in where_it_matters(trace, instr, found):
-        view, part = reads[number], found[number]
-        if view is None or part is None:
-            continue
-        said = f"{instr.op} reads {named(trace, view)}, {_source(trace, history, view)}"
-        in_place = any(isinstance(dst, TensorRef) and identical(dst, view) for dst in instr.dst)
-        if in_place and instr.op == "tensor_tensor" and instr.attrs.get("op") in _ASSOCIATIVE:
-            return Finding("nki-affine-accumulate", said, instr.span, "warning")
-        return Finding("nki-carried", said, instr.span)
+    sums = [n for n, part in enumerate(found) if part is not None and _adds_to(instr, reads[n])]
+    for number in where_it_matters(trace, instr, found) if any(part is not None for part in found) else ():
+        view = reads[number]
+        if view is not None and number not in sums:
+            return Finding("nki-carried", _said(trace, history, instr, view), instr.span)
+    for view in (reads[number] for number in sums):
+        assert view is not None
+        return Finding("nki-affine-accumulate", _said(trace, history, instr, view), instr.span, "warning")
     return None
+
+
+def _adds_to(instr: Instr, view: TensorRef | None) -> bool:
+    """Whether the view is what an associative sum in place adds to."""
+    if view is None or instr.op != "tensor_tensor" or instr.attrs.get("op") not in _ASSOCIATIVE:
+        return False
+    return any(isinstance(dst, TensorRef) and identical(dst, view) for dst in instr.dst)
+
+
+def _said(trace: NkiTrace, history: History, instr: Instr, view: TensorRef) -> str:
+    return f"{instr.op} reads {named(trace, view)}, {_source(trace, history, view)}"
 
 
 def _source(trace: NkiTrace, history: History, view: TensorRef) -> str:

@@ -161,6 +161,21 @@ def test_sums_in_an_affine_range(codes: Codes) -> None:
     assert codes(added.format("acc = psum((32, 8))", product), generation=BETA1) == []
 
 
+def test_what_a_sum_makes_is_no_dependence(codes: Codes) -> None:
+    """Nor is it where the sum has lanes that nobody uses, whose garbage hides that the others are carried."""
+    body = """
+    for i in nl.affine_range(2):
+        acc = filled((128, 8))
+        for j in nl.affine_range(2):
+            part = sbuf((128, 8))
+            nisa.memset(part[0:64], j)
+            nisa.tensor_tensor(acc, acc, part, nl.{})
+        nisa.dma_copy(dst=out[0:64, 0:8], src=acc[0:64])
+    """
+    assert set(codes(body.format("add"), generation=BETA1)) == {"nki-affine-accumulate"}
+    assert set(codes(body.format("subtract"), generation=BETA1)) == {"nki-carried"}
+
+
 LOOPED = """
 @nki.jit
 def kernel(x):

@@ -77,6 +77,9 @@ def tensor_reduce(
     if axes == (1,) and isinstance(data, Tile) and data.ndim > 2 and older_than("0.3"):
         axes = (data.ndim - 1,)
         _note(f"{here()}: NKI 0.2 folds the last axis of {data.shape} where axis=1 is asked for")
+    elif axes == (1,) and isinstance(data, Tile) and data.ndim > 2:
+        hint = "NKI 0.2 folded the last one (--nki-version 0.2)"
+        raise UsageError(f"{here()}: tensor_reduce: axis 1 of {data.shape}: only trailing free axes fold; {hint}")
     instructions.tensor_reduce(dst, alu(op), data, axes, negate)
 
 

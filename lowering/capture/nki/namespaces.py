@@ -28,6 +28,7 @@ MODULES = {
     "nki.compiler": "compiler_new",
     "nki.compiler.kernel_builder": "kernel_builder_new",
     "nki.runtime": "runtime_new",
+    "nki.tensor": "tensor_module_new",
     "neuronxcc": "package_beta1",
     "neuronxcc.starfish": "package_beta1",
     "neuronxcc.starfish.support": "package_beta1",

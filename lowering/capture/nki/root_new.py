@@ -30,10 +30,10 @@ def simulate(kernel: Any) -> Kernel:
     return kernel
 
 
-_BETA1 = frozenset(["benchmark", "baremetal", "profile", "simulate_kernel", "trace", "tensor", "FrameworkKernel"])
+_BETA1 = frozenset(["benchmark", "baremetal", "profile", "simulate_kernel", "trace", "FrameworkKernel"])
 
 
-_MODULES = frozenset(["collectives", "compiler", "dtype", "isa", "language", "runtime", "typing"])
+_MODULES = frozenset(["collectives", "compiler", "dtype", "isa", "language", "runtime", "tensor", "typing"])
 
 
 def __getattr__(name: str) -> Any:

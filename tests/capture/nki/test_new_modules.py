@@ -96,6 +96,31 @@ def test_a_kernel_with_every_import(tmp_path: Path) -> None:
     assert not [name for name in sys.modules if name.split(".")[0] == "nki"]
 
 
+CONSTANT = """
+import numpy as np
+import nki
+import nki.isa as nisa
+import nki.language as nl
+import nki.tensor as ntensor
+
+@nki.jit
+def kernel(x):
+    out = nl.ndarray((4, 4), dtype=nl.float32, buffer=nl.shared_hbm)
+    made = ntensor.identity(4, nl.float32) + ntensor.zeros((4, 4), dtype=nl.int8) + ntensor.arange(0, 8, 2)
+    nisa.dma_copy(dst=out, src=nl.shared_constant(made.astype(np.float32) if {} else ntensor.tril(made)))
+    return out
+"""
+
+
+def test_constants_of_nki_tensor(tmp_path: Path) -> None:
+    with installed():
+        (instr,) = (trace := capture_nki(module_of(tmp_path, CONSTANT.format(True)).kernel, [X], names=("x",))).instrs
+        data = trace.storages[instr.src[0].storage].data
+        assert data.dtype == np.float32 and (data == np.eye(4) + [0, 2, 4, 6]).all()
+        with pytest.raises(Unsupported, match=r"nki\.tensor\.tril, which is not modelled yet"):
+            capture_nki(module_of(tmp_path, CONSTANT.format(False)).kernel, [X], names=("x",))
+
+
 def test_names_that_are_not_there() -> None:
     with installed():
         language, isa, root = (importlib.import_module(name) for name in ("nki.language", "nki.isa", "nki"))
