@@ -20,10 +20,13 @@ from lowering.capture.nki.tile import Tile
 from lowering.capture.nki.trace import PSUM, Indirect, Instr, Operand
 from lowering.capture.nki.tracer import current, here, plain, unmodelled
 from lowering.capture.trace import TensorRef
+from lowering.disjoint import disjoint
 from lowering.errors import UsageError
 
 _LOADS = frozenset(["nc_dma_copy", "dma_transpose"])
 _MOVES = _LOADS | {"nc_copy", "transpose"}
+#: these read an element for another place than the one they write
+_ELSEWHERE = frozenset(["transpose", "dma_transpose", "shuffle", "nc_local_gather", "nc_n_gather", "nc_mat_mul"])
 
 
 def assign(dst: Tensor, value: Any) -> None:
@@ -116,7 +119,7 @@ def _retarget(dst: Tensor, value: Tensor, asked: bool | None) -> bool:
         return False
     if not all(_same_numbers(instr, value, dst) for instr, _ in made):
         return False
-    if len(made) > 1 and any(getattr(src, "storage", -1) == dst.storage.id for instr, _ in made for src in instr.src):
+    if any(_overwrites(src, instr, dst, len(made) > 1) for instr, _ in made for src in instr.src):
         return False
     tracer, pairs = current(), []
     for instr, box in made:
@@ -131,6 +134,24 @@ def _retarget(dst: Tensor, value: Tensor, asked: bool | None) -> bool:
     tracer.trace.instrs[len(tracer.trace.instrs) - len(made) :] = [new for _, new in pairs]
     value.moved = lambda: _undo(pairs)
     return True
+
+
+def _overwrites(src: Operand, instr: Instr, dst: Tensor, several: bool) -> bool:
+    """Whether an instruction that writes to dst at once may overwrite what it, or another one, reads later.
+
+    In place, one instruction may read an element where it writes it.
+    """
+    view = src.base if isinstance(src, Indirect) else src
+    if not isinstance(view, TensorRef) or view.storage != dst.storage.id:
+        return False
+    if several or isinstance(src, Indirect) or instr.op in _ELSEWHERE:
+        return True
+    to = plain(dst.view_of)
+    return not (disjoint(view, to) or (view.dtype, view.offset, _steps(view)) == (to.dtype, to.offset, _steps(to)))
+
+
+def _steps(view: TensorRef) -> list[tuple[int, int]]:
+    return [(stride, extent) for stride, extent in zip(view.strides, view.shape, strict=True) if extent > 1]
 
 
 def _same_numbers(instr: Instr, value: Tensor, dst: Tensor) -> bool:

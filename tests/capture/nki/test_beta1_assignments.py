@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from lowering.errors import Unsupported
+from lowering.legality import check
 from tests.capture.nki.beta1 import captured, evaluated, result
 
 KERNEL = """
@@ -81,3 +82,17 @@ def test_a_softmax_in_another_dtype_is_not_modelled(tmp_path: Path) -> None:
     with pytest.raises(Unsupported, match="compute_dtype bfloat16"):
         captured(tmp_path, KERNEL.format("y[...] = nl.softmax(t, axis=1, compute_dtype=nl.bfloat16)"), x=X)
     captured(tmp_path, KERNEL.format("y[...] = nl.softmax(t, axis=1, compute_dtype=nl.float32)"), x=X)
+
+
+def test_a_value_that_moves_within_its_tensor(tmp_path: Path) -> None:
+    """It is made before it is assigned: the instruction does not overwrite what it reads."""
+    moved = "y[...] = nl.copy(t)\n    y[:, 1:16] = nl.add(y[:, 0:15], 1.0)"
+    trace = captured(tmp_path, KERNEL.format(moved), x=X)
+    assert np.array_equal(evaluated(trace, x=X)[0][:, 1:], X[:, :-1] + np.float32(1))
+    assert check(trace) == []
+    turned = "y[...] = nl.copy(t)\n    y[0:16, :] = nisa.dma_transpose(y[0:16, :])"
+    trace = captured(tmp_path, KERNEL.format(turned), x=X)
+    assert np.array_equal(evaluated(trace, x=X)[0][:16], X[:16].T)
+    assert check(trace) == []
+    in_place = captured(tmp_path, KERNEL.format("y[...] = nl.copy(t)\n    y[...] = nl.add(y, 1.0)"), x=X)
+    assert [i.op for i in in_place.instrs] == ["nc_dma_copy", "nc_copy", "tensor_scalar", "nc_dma_copy"]
