@@ -12,12 +12,14 @@ from typing import Any, Literal
 import numpy as np
 
 from equivalence.evaluator.lanes import Lanes
-from equivalence.interpretations import ieee
+from equivalence.fields import threads
+from equivalence.interpretations import _dot_loops, ieee
 from equivalence.numerics import arith, casts
 from lowering.ir.types import DType
 
 Array = np.ndarray
 FIXED = ("sequential", "pairwise")
+_COMPILED_FROM = 1 << 22  # products from which a compiled loop is worth loading
 _CHUNK = 8  # products of a dot added one after the other before partial sums are paired
 
 
@@ -104,13 +106,32 @@ def dot(order: Summation | None, attrs: dict[str, Any], out: DType, a: Lanes, b:
     fused = attrs["product"] == "fused" or (attrs["product"] == "open" and order.fused)
     chunk = _CHUNK if order.pairs else max(1, places.size)
     with np.errstate(all="ignore"):
-        parts = [_products(out, rows, columns, places[i : i + chunk], fused) for i in range(0, places.size, chunk)]
+        if _compiled(out, rows, columns, places.size):
+            parts = [_by_loop(out, rows, columns, places, chunk, fused)]
+        else:
+            parts = [_products(out, rows, columns, places[i : i + chunk], fused) for i in range(0, places.size, chunk)]
         parts += [] if acc is None else [acc.data]
         parts = parts[::-1] if order.arranged == "reversed" else parts
         total = parts[0] if parts else np.zeros((1,) * rows.ndim, out.numpy)
         for part in parts[1:]:
             total = ieee.combine("add", attrs | {"rounding": "rne"}, out, total, part)
     return total
+
+
+def _compiled(out: DType, rows: Array, columns: Array, terms: int) -> bool:
+    """Large matrices of values that ``out`` holds, without batches."""
+    size = terms * rows.shape[-2] * columns.shape[-1]
+    if out.name not in ("f32", "f64") or size < _COMPILED_FROM or max(*rows.shape[:-2], *columns.shape[:-2], 1) > 1:
+        return False
+    return out.name == "f64" or all(bool((x == x.astype(out.numpy)).all()) for x in (rows, columns))
+
+
+def _by_loop(out: DType, rows: Array, columns: Array, places: Array, chunk: int, fused: bool) -> Array:
+    a, b = (np.ascontiguousarray(x.reshape(x.shape[-2:]), out.numpy) for x in (rows, columns))
+    result = np.empty((a.shape[0], b.shape[1]), out.numpy)
+    job = result, a, b, np.ascontiguousarray(places), chunk, fused
+    threads.run_slices(a.shape[0], lambda part: _dot_loops.in_order(*job, part.start, part.stop))
+    return result.reshape(*(1,) * (rows.ndim - 2), *result.shape)
 
 
 def _products(out: DType, rows: Array, columns: Array, places: Array, fused: bool) -> Array:

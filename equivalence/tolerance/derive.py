@@ -17,6 +17,7 @@ Array = np.ndarray
 DIGITS = 2  # to which a tolerance is rounded up, as people write them
 MOST_RELATIVE = 0.5
 _MOST_WEIGHED = 100_000  # elements that decide between lines
+_AT_ONCE = 1 << 16
 _SLACK = 1 + 2.0**-40  # of f64 arithmetic on bounds
 
 
@@ -35,24 +36,25 @@ class Points:
 
     sizes: list[Array] = field(default_factory=list)
     errors: list[Array] = field(default_factory=list)
-    steps: list[Array] = field(default_factory=list)  # one unit in the last place
+    ulps: float = 0.0
     unbounded: int = 0
     elements: int = 0
 
     def add(self, size: Array, error: Array, step: Array, known: Array) -> None:
+        """``step``: one unit in the last place."""
         self.elements += known.size
         self.unbounded += int((~known).sum())
         self.sizes.append(size[known])
         self.errors.append(error[known])
-        self.steps.append(step[known])
+        self.ulps = max(self.ulps, float(np.max(self.errors[-1] / step[known], initial=0.0)))
 
     def tolerance(self) -> Tolerance | None:
         """None where nothing is bounded."""
-        sizes, errors, steps = (np.concatenate(x) if x else np.zeros(0) for x in (self.sizes, self.errors, self.steps))
+        sizes, errors = (np.concatenate(x) if x else np.zeros(0) for x in (self.sizes, self.errors))
         if not sizes.size:
             return None if self.elements else Tolerance(0.0, 0.0)
         rtol, atol = line(sizes, errors)
-        return Tolerance(rtol, atol, float(np.ceil(np.max(errors / steps, initial=0.0) * (1 - 2.0**-40))))
+        return Tolerance(rtol, atol, float(np.ceil(self.ulps * (1 - 2.0**-40))))
 
 
 def line(sizes: Array, errors: Array) -> tuple[float, float]:
@@ -80,7 +82,8 @@ def _corners(sizes: Array, errors: Array) -> Iterator[tuple[float, float]]:
     yield 0.0, float(errors.max())
     if sizes.min() > 0:
         yield float(np.max(errors / sizes)), 0.0
-    hull = _hull(*_binding(sizes, errors))
+    sizes, errors = _binding(sizes, errors)  # for a rising line no other element decides
+    hull = _hull(sizes, errors)
     for (x, y), (right, above) in pairwise(hull):
         slope = (above - y) / (right - x)
         intercept = float(np.max(errors - slope * sizes)) * _SLACK  # not y - slope x, which cancels
@@ -89,7 +92,19 @@ def _corners(sizes: Array, errors: Array) -> Iterator[tuple[float, float]]:
 
 
 def _binding(sizes: Array, errors: Array) -> tuple[Array, Array]:
-    """Elements that no smaller one with at least their error makes idle, by size."""
+    """Elements that no other one of at most their size and at least their error makes idle, by size."""
+    kept = np.zeros(0), np.zeros(0)
+    for lo in range(0, sizes.size, _AT_ONCE):
+        x, y = sizes[lo : lo + _AT_ONCE], errors[lo : lo + _AT_ONCE]
+        if kept[0].size:
+            below = np.append(-np.inf, kept[1])[np.searchsorted(kept[0], x, side="right")]
+            x, y = x[y > below], y[y > below]
+        if x.size:
+            kept = _staircase(np.append(kept[0], x), np.append(kept[1], y))
+    return kept
+
+
+def _staircase(sizes: Array, errors: Array) -> tuple[Array, Array]:
     order = np.argsort(sizes)
     sizes, errors = sizes[order], errors[order]
     rising = errors > np.concatenate([[-np.inf], np.maximum.accumulate(errors)[:-1]])

@@ -16,7 +16,7 @@ import numpy as np
 from equivalence.evaluator.frame import OutOfTime
 from equivalence.interpretations.summation import Summation
 from equivalence.tolerance import orders
-from equivalence.tolerance.metrics import distance
+from equivalence.tolerance.measure import measure
 from equivalence.tolerance.references import Reference, derive
 from equivalence.tolerance.result import Failing, TolerancesReport
 from equivalence.tolerance.trials import Bench, first_refused
@@ -82,13 +82,17 @@ def _one_order(work: Work, bench: Bench, report: TolerancesReport, turn: Turn) -
     report.runs += 1
     words = turn.order.name if work.request.b is None else f"{side}, {turn.order.name}"
     raised = False
-    for own, one, candidate in zip(report.outputs, found, outputs, strict=True):
+    refused: set[str] = set()
+    for position, (own, one, candidate) in enumerate(zip(report.outputs, found, outputs, strict=True)):
+        asked = bench.asked(position)
+        here = measure(one, candidate, list(asked.values()), 0.0, one.known)
+        refused |= {name for name, count in zip(asked, here.refused) if count}
         if side == "A":
-            own.observed = own.observed.worse(distance(candidate, one.value, one.dtype, one.known))
-        raised |= _raised(one, candidate, side)
-    if (failing := first_refused(bench, "worst", found, outputs, label, words)) is not None:
+            own.observed = own.observed.worse(here.distance)
+        raised |= here.beyond["expected"] > 0 and _raised(one, candidate, side)
+    if "worst" in refused and (failing := first_refused(bench, "worst", found, outputs, label, words)) is not None:
         report.broken.append(failing)
-    if bench.check is not None:
+    if "proposed" in refused:
         report.tight += refusals(bench, found, outputs, label, words, of_b=side == "B")
     return raised
 

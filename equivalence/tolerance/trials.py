@@ -11,7 +11,8 @@ from typing import Literal
 
 import numpy as np
 
-from equivalence.tolerance.metrics import NONE, Distance, caught_below, distance, outside
+from equivalence.tolerance.measure import Asked, measure
+from equivalence.tolerance.metrics import NONE, Distance, outside
 from equivalence.tolerance.references import Reference
 from equivalence.tolerance.result import Failing, OutputTolerance, Status, Trial
 
@@ -39,6 +40,11 @@ class Bench:
             return self.check
         found = self.found[position].worst if name == "worst" else self.found[position].expected
         return None if found is None else (found.rtol, found.atol)
+
+    def asked(self, position: int) -> dict[str, Asked]:
+        """Those that there are."""
+        pairs = {name: self.at(name, position) for name in self.names}
+        return {name: Asked(*pair, of_all=name == "proposed") for name, pair in pairs.items() if pair is not None}
 
     def refused(self, name: str, position: int, one: Reference, candidate: Array) -> Array:
         """Elements that the tolerance refuses; derived ones speak of bounded elements alone."""
@@ -72,22 +78,18 @@ class Tally:
             self.passes = dict.fromkeys(self.passes, False)
             self.distance, self.beyond_bounds, self.caught_below = Distance(False, *[np.inf] * 4), True, np.inf
             return
-        for name in self.passes:
-            refused = self.bench.refused(name, position, one, candidate)
-            self.passes[name] &= not refused.any()
-            if name == self.bench.judged and refused.size:
-                self.outside = max(self.outside, float(refused.mean()))
-        here = distance(candidate, one.value, one.dtype, one.counts)
-        self.distance = here if self.seen == 1 else self.distance.worse(here)
+        asked = self.bench.asked(position)
         pair = self.bench.at(self.bench.judged, position)
+        here = measure(one, candidate, list(asked.values()), 0.0 if pair is None else pair[1])
+        for name, refused in zip(asked, here.refused):
+            self.passes[name] &= not refused
+            if name == self.bench.judged and candidate.size:
+                self.outside = max(self.outside, refused / candidate.size)
+        self.distance = here.distance if self.seen == 1 else self.distance.worse(here.distance)
         if pair is not None:
             self.atol = max(self.atol, pair[1])
-            needed = caught_below(candidate[one.counts], one.value[one.counts], pair[1])
-            self.caught_below = max(self.caught_below, needed)
-        if not here.identical:
-            with np.errstate(invalid="ignore"):
-                far = ~(np.abs(candidate.astype(np.float64) - one.value.astype(np.float64)) <= one.errors["worst"])
-            self.beyond_bounds |= bool((far & one.known).any())
+            self.caught_below = max(self.caught_below, here.needed)
+        self.beyond_bounds |= not here.distance.identical and here.beyond["worst"] > 0
 
     def trial(
         self, kind: Literal["null", "mutant", "side"], name: str, what: str, same_terms: Callable[[], bool]

@@ -14,6 +14,7 @@ import numpy as np
 
 from equivalence.evaluator import Outcome
 from equivalence.judge.compare import poisoned
+from equivalence.judge.quick import Terms
 from equivalence.mutants.draw import Mutant
 from equivalence.tolerance import orders, references
 from equivalence.tolerance.battery import battery
@@ -50,6 +51,10 @@ class Work:
     drawn: list[Draw] = field(default_factory=list["Draw"])
     found: list[list[Reference]] = field(default_factory=list["list[Reference]"])
     of_b: list[list[Array]] = field(default_factory=list["list[Array]"])
+    terms: Terms = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.terms = Terms(self.request.a, self.request.inputs, self.request.seed)
 
     def late(self) -> bool:
         return time.monotonic() > self.request.deadline
