@@ -24,7 +24,8 @@ _LITTLE = 1 << 19
 _BLOCKS = (16, 32, 64, 128, 256)
 REDUCED = "a small one"
 _REDUCED = 1 << 14  # about as many elements has an array of all dimensions there
-_EXTRA = ("whole long blocks", "two of ")
+_EXTRA = ("whole long blocks", "two of ", "past ")
+_PAST = 1 << 15  # elements that a set past a length of the file may come to
 _LONG = (512, 1024, 2048, 4096, 8192)  # blocks of kernels that work along one axis
 BLOCK_SIZES = _BLOCKS + _LONG
 
@@ -114,7 +115,25 @@ def _automatic(
         tried = _affordable(dict(sizes), {**sizes, **change})
         if tried not in (dict(sizes), *tries.values()):
             tries[label] = tried
-    return tuple(tries.items())
+    past = _past(dict(sizes), blocks, varied, list(tries.values()))
+    return (*past.items(), *tries.items())
+
+
+def _past(sizes: Sizes, blocks: Sequence[int], varied: Sequence[str], tries: Sequence[Sizes]) -> dict[str, Sizes]:
+    """Sizes beyond the longest length written in a file that nothing else passes: a window, a capacity, a second chunk.
+
+    As many sizes at once as stay cheap, largest first.
+    """
+    tried, passed = dict(sizes), list[int]()
+    for name in sorted(varied, key=lambda name: sizes[name], reverse=True):
+        reached = max(one[name] for one in (sizes, *tries))
+        for block in sorted({block for block in blocks if block >= reached}, reverse=True):
+            longer = {**tried, name: block + 3 + 2 * len(passed)}
+            if prod(longer.values()) <= _PAST:
+                tried = longer
+                passed.append(block)
+                break
+    return {f"past {max(passed)}": tried} if passed else {}
 
 
 def starved(plan: Plan, accepted: Sequence[Sizes]) -> list[tuple[str, Sizes]]:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from equivalence.evaluator.cuts import Cuts
 from equivalence.evaluator.lanes import INDEX, Lanes
 from lowering.ir.program import Op
 
@@ -21,12 +22,18 @@ _BY_CONDITION = {"select": 0, "load": 1, "store": 2, "atomic_rmw": 2}  # the ope
 
 
 class Coverage(set[Fact]):
-    """Facts of one run of one side."""
+    """Facts of one run of one side; ``cuts``: where its comparisons part numbers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cuts = Cuts()
 
     def executed(self, op: Op, operands: Sequence[Lanes], results: Sequence[Lanes]) -> None:
         if results and not any(x.data.size for x in results):
             return  # of an empty array: nothing was computed
         self.add((op.span, op.name))
+        if op.name == "cmp":
+            self.cuts.compared(op, operands)
         place = _BY_CONDITION.get(op.name)
         if place is not None and place < len(operands) and operands[place].taint == INDEX:
             self._outcomes(op, operands[place].data)

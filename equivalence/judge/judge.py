@@ -20,6 +20,7 @@ from equivalence.interpretations.base import Interpretation
 from equivalence.interpretations.error import Error
 from equivalence.judge import (
     accumulations,
+    bounds_apart,
     conclusions,
     conditioning,
     differential,
@@ -185,7 +186,7 @@ class Judge:
         programs = {"A": self.pairs[0].a, "B": self.pairs[0].b}
         self.findings += [found for e in self.evidence for found in sensitivity.unsure(e, programs)]
         turned = [found for e in self.evidence for found in sensitivity.turned(e, programs)]
-        for found in (*turned, *lost.findings(self.evidence)):
+        for found in (*turned, *lost.findings(self.evidence), *bounds_apart.findings(self)):
             self.find(found)
         verdicts = [level(evidence, self.runner.freedoms, self.real) for evidence in self.evidence]
         with self.timed("certificate"):

@@ -45,6 +45,20 @@ ENTRIES = (
         """Ask for a stable sort.""",
     ),
     Entry(
+        "bounds-apart",
+        "the two programs put a bound one step apart, and nothing that was tried lies between",
+        """A comparison of lengths, places or random draws with a fixed bound parts numbers at one place in A and a step
+        further in B (i < 128 and i <= 128, r > p and r >= p), at every set of shapes that comes to both, and no number
+        that was tried shows it. Those numbers are no inputs, so an equal verdict says nothing of the one in between.
+        The exit code is 1.""",
+        """A window of 128 tested with 48 rows, an expert's capacity that no batch fills, a dropout whose draws do not
+        happen to equal p: right on what was tried, wrong by one beyond.""",
+        """
+        keep = i - j <= WINDOW                           # for i - j < WINDOW
+        """,
+        """Make the comparisons alike, or give sizes (--shapes) and inputs that reach the bound.""",
+    ),
+    Entry(
         "unordered-sets",
         "one side leaves open which of several values set at one place stays",
         """Several lanes of one assignment by index go to one element with different values, and the source does not say

@@ -33,6 +33,15 @@ def test_several_bindings_are_the_users_list() -> None:
     assert [sizes for _, sizes in plan.tries] == [{"N": 5, "D": 7}]
 
 
+def test_a_length_that_no_size_passes_is_passed() -> None:
+    """A window of 128 beside 48 rows; where sizes come to it anyway, or it costs much, there is no such set."""
+    plan = shapes.plan({"T": 48, "D": 8}, ["auto"], ["T", "D"], [128])
+    assert plan.tries[0] == ("past 128", {"T": 131, "D": 133}) and plan.extra == 1
+    for blocks, size in (([32], 48), ([128], 300), ([8192], 48)):
+        tries = shapes.plan({"T": size, "D": 8}, ["auto"], ["T", "D"], blocks).tries
+        assert not any(label.startswith("past") for label, _ in tries)
+
+
 def test_given_only() -> None:
     assert shapes.plan({"N": 64}, ["given"], ["N"], []).tries == ()
 
