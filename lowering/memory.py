@@ -50,18 +50,26 @@ class Memory(ABC):
         if view not in known:
             value = self._from_known(ref)
             if value is None:
-                attrs = {"to": self._dtype(ref).name, "shape": ref.shape, "strides": ref.strides, "offset": ref.offset}
-                value = self._builder("read", buffer, **attrs)
+                value = self._loaded(buffer, ref)
             known[view] = ref, value
         return known[view][1]
 
     def write(self, ref: TensorRef, value: Value) -> None:
         buffer = self._buffer(ref.storage)
-        self._builder.op("write", [buffer, value], strides=tuple(ref.strides), offset=ref.offset)
+        self._stored(buffer, ref, value)
         self._overwritten(ref)
         if _injective(ref):
             self._known[ref.storage][_view(ref)] = ref, value
             self._written[ref.storage].append((ref, value))
+
+    def _loaded(self, buffer: Value, ref: TensorRef) -> Value:
+        """The op that reads a view."""
+        attrs = {"to": self._dtype(ref).name, "shape": ref.shape, "strides": ref.strides, "offset": ref.offset}
+        return self._builder("read", buffer, **attrs)
+
+    def _stored(self, buffer: Value, ref: TensorRef, value: Value) -> None:
+        """The op that writes a view."""
+        self._builder.op("write", [buffer, value], strides=tuple(ref.strides), offset=ref.offset)
 
     def _from_known(self, ref: TensorRef) -> Value | None:
         """The view in terms of one that was written, if that covers it."""

@@ -103,6 +103,20 @@ def _memset(trace: NkiTrace, instr: Instr, _: list[TensorRef]) -> Iterator[Findi
         yield Finding("nki-dtype", f"memset puts {value} into a tile of {dst.dtype}", instr.span)
 
 
+def _each(src: dict[int, tuple[str, ...]], dst: dict[int, tuple[str, ...]]) -> Check:
+    """The dtypes that sources and destinations may have, by their number."""
+
+    def check(_: NkiTrace, instr: Instr, _tiles: list[TensorRef]) -> Iterator[Finding]:
+        for what, views, wanted in (("source", instr.src, src), ("destination", instr.dst, dst)):
+            for number, allowed in wanted.items():
+                view = views[number]
+                if isinstance(view, TensorRef):
+                    yield from _one_of(instr, f"{what} {number + 1}", view, allowed)
+
+    return check
+
+
+_SCALE = ("uint8", "float8_e8m0fnu")
 _CHECKS: dict[str, Check] = {
     "nc_mat_mul": _matmul,
     "transpose": _equal,
@@ -114,6 +128,11 @@ _CHECKS: dict[str, Check] = {
     "find_index8": _indices("uint16", "uint32", of=-1),
     "tensor_scalar_cumulative": _cumulative,
     "mem_set": _memset,
+    "quantize_mx": _each({0: ("float16", "bfloat16")}, {1: _SCALE}),
+    "mat_mul_mx": _each({2: _SCALE, 3: _SCALE}, {0: ("float32", "bfloat16")}),
+    "topk": _each({0: ("bfloat16",)}, {0: ("bfloat16",), 1: ("uint32",)}),
+    "rand_get_state": _each({}, {0: ("uint32",)}),
+    "rand_set_state": _each({0: ("uint32",)}, {}),
 }
 
 

@@ -28,6 +28,7 @@ _RUNS_ON = {
 }
 #: the generation that an operation came with
 _SINCE = {"nc_range_select": 3, "core_barrier": 3, "send_recv": 3, "nonzero_with_count": 3, "rand_set_state": 3,
+          "rand_get_state": 3, "topk": 3,
           "activate2": 4, "exponential": 4, "quantize_mx": 4, "mat_mul_mx": 4, "rand2": 4}  # fmt: skip
 _ACT_PAIRS = (("mult", "add"), ("mult", None), ("add", None))
 _OPS = ("op", "op0", "op1", "reduce_op")

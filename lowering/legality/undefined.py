@@ -53,12 +53,21 @@ def _all(instr: Instr, part: np.ndarray) -> bool:
 def _summed(instr: Instr, number: int, part: np.ndarray) -> bool:
     """Whether undefined elements of operand ``number`` are summed into an element that is written."""
     dst = instr.dst[0]
+    if instr.op == "mat_mul_mx" and number > 1:
+        return bool(part[_scales(instr)].any())
     if instr.mask is None or not isinstance(dst, TensorRef) or number > 1 or instr.mask.shape != dst.shape:
         return bool(part.any())
     kept = instr.mask.reshape(dst.shape[0], -1)
     columns = part.reshape(part.shape[0], -1).any(axis=0)
     used = kept.any(axis=1 - number)
     return bool((columns & used).any()) if columns.size == used.size else bool(part.any())
+
+
+def _scales(instr: Instr) -> np.ndarray:
+    """The partitions that scales are taken from: four in each quadrant, one for 8 partitions of the data."""
+    view = instr.src[0]
+    rows = np.arange(view.shape[0] // 8 if isinstance(view, TensorRef) else 0)
+    return rows // 4 * 32 + rows % 4
 
 
 def result(instr: Instr, undefined: Undefined, number: int = 0) -> np.ndarray | None:

@@ -35,6 +35,12 @@ def matmul(m: int = 32, n: int = 64, k: int = 128, a: str = "", b: str = "", dst
 
 
 COPY = "nisa.tensor_copy({0}, {1})"
+MX = """
+d, s = sbuf((128, 4), nl.float8_e4m3fn_x4), sbuf((128, 4), nl.uint8)
+nisa.quantize_mx(d, filled((128, 16), nl.{nl}), s)
+"""
+MX_MATMUL = "nisa.nc_matmul_mx(psum((4, 4)), d, d, {}, s)"
+TOPK = "nisa.topk(sbuf((16, 8), nl.bfloat16), sbuf((16, 8), nl.{nl}), filled((16, 2), nl.bfloat16), 32)"
 CASES = [
     Case("nki-partitions", "filled((129, 4))", "filled((128, 4))"),
     Case("nki-partitions", "filled((64, 4), address=(96, 0))", "filled((32, 4), address=(96, 0))"),
@@ -115,6 +121,11 @@ CASES = [
          """),
     Case("nki-dtype", "nisa.tensor_copy_predicated(filled((8, 8)), filled((8, 8)), filled((8, 8)))",
          "nisa.tensor_copy_predicated(filled((8, 8)), filled((8, 8)), filled((8, 8), nl.uint8))"),
+    Case("nki-dtype", MX.format(nl="float32"), MX.format(nl="bfloat16"), "trn3"),
+    Case("nki-dtype", TOPK.format(nl="int32"), TOPK.format(nl="uint32")),
+    Case("nki-target", MX.format(nl="bfloat16"), MX.format(nl="bfloat16"), "trn2", "trn3"),
+    Case("nki-undefined", MX.format(nl="bfloat16") + MX_MATMUL.format("sbuf((128, 4), nl.uint8)"),
+         MX.format(nl="bfloat16") + MX_MATMUL.format("s"), "trn3"),
     Case("nki-integers", "nisa.tensor_scalar(sbuf((8, 8), nl.int32), filled((8, 8), nl.int32), nl.add, 1)",
          "nisa.tensor_tensor(sbuf((8, 8), nl.int32), filled((8, 8), nl.int32), filled((8, 8), nl.int32), nl.add)",
          severity="warning"),

@@ -164,7 +164,12 @@ def sequence_bounds(dst: Tile, segment_ids: Tile) -> None:
 
 
 def topk(val_dst: Tile, idx_dst: Tile, src: Tile, n: int) -> None:
-    """``topk`` dst=[values, indices] src=[src] n: the n largest, ascending, with their places."""
+    """``topk`` dst=[values: (P, k), places: (P, k)] src=[src] n: the k largest, ascending, of the n elements of each
+    group of 16 partitions, taken partition first, and their places; result j in partition j % 16, element j // 16."""
     for what, value in (("val_dst", val_dst), ("idx_dst", idx_dst), ("src", src)):
-        tile(f"{what} of topk", value)
+        if tile(f"{what} of topk", value).partitions != src.partitions or value.partitions % 16:
+            raise UsageError(f"{here()}: topk: {what} has shape {value.shape}; groups are of 16 partitions of src")
+    if val_dst.free != idx_dst.free or not val_dst.free <= n <= 16 * src.free:
+        said = f"val_dst {val_dst.shape}, idx_dst {idx_dst.shape}, src {src.shape}, n={n}"
+        raise UsageError(f"{here()}: topk: {said}: as many places as values, from n elements or fewer of 16 partitions")
     current().emit("topk", [val_dst.view_of, idx_dst.view_of], [src.view_of], "pool", None, n=int(n))

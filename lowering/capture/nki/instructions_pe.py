@@ -8,6 +8,7 @@ from lowering.capture.nki.trace import Indirect
 from lowering.capture.nki.tracer import current, here, plain, unmodelled
 from lowering.errors import UsageError
 
+PACKED = ("float8_e4m3fn_x4", "float8_e5m2_x4", "float4_e2m1fn_x4")
 PERF_MODES = ("none", "double_row")
 
 
@@ -46,10 +47,13 @@ def nc_matmul_mx(
     accumulate: bool | None = None,
 ) -> None:  # fmt: skip
     """``mat_mul_mx`` dst=[dst] src=[stationary, moving, stationary_scale, moving_scale] accumulate asked: as
-    nc_mat_mul on elements packed by four, scaled by 2^scale for each 8 partitions x 4."""
-    for what, value in (("stationary_scale", stationary_scale), ("moving_scale", moving_scale)):
-        tile(f"{what} of nc_matmul_mx", value)
-    if tile("stationary of nc_matmul_mx", stationary).partitions != tile("moving of nc_matmul_mx", moving).partitions:
+    nc_mat_mul on elements packed by four, each times 2^(scale - 127), one scale for 8 partitions x 4; the scale of
+    group r of partitions is in partition 32 * (r // 4) + r % 4."""
+    for what, data, scale in (("stationary", stationary, stationary_scale), ("moving", moving, moving_scale)):
+        if tile(f"{what} of nc_matmul_mx", data).dtype_name not in PACKED:
+            raise UsageError(f"{here()}: nc_matmul_mx: {what} is {data.dtype_name}, and not {' or '.join(PACKED)}")
+        _scales(f"{what}_scale of nc_matmul_mx", scale, data.partitions, data.free)
+    if stationary.partitions != moving.partitions:
         raise UsageError(f"{here()}: nc_matmul_mx: stationary has {stationary.shape}, moving {moving.shape}")
     holds("nc_matmul_mx", dst, stationary.free, moving.free)
     tracer = current()
@@ -59,11 +63,28 @@ def nc_matmul_mx(
 
 
 def quantize_mx(dst: Tile, src: Tile, dst_scale: Tile) -> None:
-    """``quantize_mx`` dst=[dst, packed by four, dst_scale] src=[src]: one scale for each 8 partitions x 4."""
-    if tile("src of quantize_mx", src).partitions != tile("dst of quantize_mx", dst).partitions:
-        raise UsageError(f"{here()}: quantize_mx: dst has shape {dst.shape}, src {src.shape}")
-    scale = tile("dst_scale of quantize_mx", dst_scale)
+    """``quantize_mx`` dst=[dst, packed by four, dst_scale] src=[src]: dst = src / scale, a power of two for each 8
+    partitions x 4, as its exponent + 127; that of group r of partitions is in partition 32 * (r // 4) + r % 4."""
+    holds("quantize_mx", dst, tile("src of quantize_mx", src).partitions, src.free // 4)
+    if src.free % 4 or dst.dtype_name not in PACKED[:2]:
+        said = f"{src.shape} into {dst.dtype_name}: it packs four elements to one of {' or '.join(PACKED[:2])}"
+        raise UsageError(f"{here()}: quantize_mx: {said}")
+    scale = _scales("dst_scale of quantize_mx", dst_scale, src.partitions, dst.free)
     current().emit("quantize_mx", [dst.view_of, scale.view_of], [src.view_of], "dve")
+
+
+def _scales(what: str, scale: Tile, partitions: int, free: int) -> Tile:
+    """A tile of the scales of ``partitions`` x ``free`` packed elements."""
+    if partitions % 8:
+        raise UsageError(f"{here()}: {what}: {partitions} partitions are no multiple of 8, which share a scale")
+    last = partitions // 8 - 1
+    needed = last // 4 * 32 + last % 4 + 1
+    if tile(what, scale).free != free or scale.partitions < needed or scale.itemsize != 1:
+        said = (
+            f"it has to be ({needed} or more, {free}) in bytes, the scale of group r in partition 32 * (r // 4) + r % 4"
+        )
+        raise UsageError(f"{here()}: {what} is {scale.dtype_name}{scale.shape}; {said}")
+    return scale
 
 
 def _no_groups(*operands: Tile) -> None:

@@ -27,7 +27,7 @@ def rand2(dst: Tile, low: Any, high: Any) -> None:
 
 
 def rand_get_state(dst: Tile, engine: str = "pool") -> None:
-    """``rand_get_state`` dst=[dst]."""
+    """``rand_get_state`` dst=[dst]: the state of the engine's generator, one for each partition."""
     current().emit("rand_get_state", [tile("dst of rand_get_state", dst).view_of], [], engine)
 
 
@@ -38,4 +38,4 @@ def rand_set_state(src: Tile, engine: str = "pool") -> None:
 
 def set_rng_seed(src: Tile) -> None:
     """``set_rng_seed`` src=[seeds]."""
-    current().emit("set_rng_seed", [], [tile("src_seeds of set_rng_seed", src).view_of], "pool")
+    current().emit("set_rng_seed", [], [tile("src_seeds of set_rng_seed", src).view_of], "dve")

@@ -9,6 +9,7 @@ from lowering.frontends.nki import (
     contractions,
     elementwise,
     functions,
+    microscaled,
     moves,
     randoms,
     reductions,
@@ -20,7 +21,19 @@ from lowering.frontends.nki import (
 from lowering.frontends.nki.model import Model
 from lowering.frontends.nki.state import HANDLERS, State
 
-FAMILIES = (contractions, elementwise, functions, moves, randoms, reductions, scans, searches, segments, selections)
+FAMILIES = (
+    contractions,
+    elementwise,
+    functions,
+    microscaled,
+    moves,
+    randoms,
+    reductions,
+    scans,
+    searches,
+    segments,
+    selections,
+)
 
 
 _MOVES = ("nc_copy", "nc_dma_copy", "send_recv", "transpose", "dma_transpose", "shuffle")

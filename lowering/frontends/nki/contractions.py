@@ -30,7 +30,7 @@ def nc_mat_mul(state: State, instr: Instr) -> None:
     precision = _precision(state, instr)
     product = b("dot", left, right, acc="f32", precision=precision, order="unordered", impl=IMPL)
     state.assume("pe_product_rounding")
-    state.put_f32(instr, _accumulated(state, instr, b.reshape(product, state.shape(dst))))
+    state.put_f32(instr, accumulated(state, instr, b.reshape(product, state.shape(dst))))
 
 
 def _matrix(state: State, operand: Operand, pairs: bool) -> Value:
@@ -53,7 +53,7 @@ def _precision(state: State, instr: Instr) -> str:
     return "ieee"
 
 
-def _accumulated(state: State, instr: Instr, product: Value) -> Value:
+def accumulated(state: State, instr: Instr, product: Value) -> Value:
     """PSUM's contents plus the product where the pass accumulates."""
     adds, b = instr.attrs["accumulate"], state.builder
     if adds is False:

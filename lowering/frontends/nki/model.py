@@ -40,6 +40,13 @@ SENTENCES = {
     "not documented)",
     "gather_unit": "an index of local_gather counts elements (the SDK's unit test multiplies it by num_elem_per_idx)",
     "mixed_bits": "operands of a bit operation are extended to the wider one's width by value (assumed)",
+    "mx_scale": "the scale of a group follows the exponent bits of its largest element, also of a subnormal, an "
+    "infinity or a NaN, and is 2^-127 at least (assumed)",
+    "mx_product": "microscaled elements are multiplied by their scales in f32, and then with each other (assumed: what "
+    "overflows is not documented)",
+    "topk": "topk writes its results in ascending order and laid out as its source, result j of a group in partition "
+    "j % 16 (the pages of NKI 0.6 and 0.7 differ)",
+    "rand_state": "the state of a generator right after rand_set_state is the seeds that it was given (assumed)",
     "shift": "the result of a shift by the width or more is not known",
 }
 

@@ -115,22 +115,23 @@ def local_gather(state: State, instr: Instr) -> None:
         places = b("add", places, b.index(shape, 3, I32))
     flat = b.reshape(places, (lanes, count * run))
     value = b("gather", data, b.index(flat.type.shape, 0), b.cast(flat, I64))
-    _put_first(state, instr, value)
+    put_first(state, instr, value)
 
 
-def _put_first(state: State, instr: Instr, value: Value) -> None:
-    """The first elements of each partition of dst; the others keep what they hold."""
-    b, shape, to = state.builder, state.shape(instr.dst[0]), state.dtype(instr.dst[0])
+def put_first(state: State, instr: Instr, value: Value, number: int = 0) -> None:
+    """The first elements of each partition of a destination; the others keep what they hold."""
+    b, dst = state.builder, instr.dst[number]
+    shape, to = state.shape(dst), state.dtype(dst)
     lanes, count = value.type.shape
     room = prod(shape[1:])
     value = state.converted(value, to)
     if count == room:
-        return state.put(instr, b.reshape(value, shape))
+        return state.put(instr, b.reshape(value, shape), number)
     if count > room:
         raise Unsupported(f"a gather of {count} elements into {room}", instr.span)
-    kept = state.flat(state.read(instr.dst[0]))
+    kept = state.flat(state.read(dst))
     rest = b("slice", kept, start=(0, count), limit=(lanes, room), step=(1, 1))
-    return state.put(instr, b.reshape(b("concat", value, rest, axis=1), shape))
+    return state.put(instr, b.reshape(b("concat", value, rest, axis=1), shape), number)
 
 
 @handler("core_barrier")

@@ -16,6 +16,7 @@ KIR_NAMES = {
     "uint8": "u8", "int8": "i8", "uint16": "u16", "int16": "i16", "uint32": "u32", "int32": "i32", "int64": "i64",
     "uint64": "u64", "float16": "f16", "bfloat16": "bf16", "float32": "f32", "tfloat32": "f32", "float64": "f64",
     "float8_e5m2": "f8e5m2", "float8_e4m3": "f8e4m3", "float8_e4m3fn": "f8e4m3fn", "float8_e8m0fnu": "f8e8m0fnu",
+    "float8_e4m3fn_x4": "u32", "float8_e5m2_x4": "u32", "float4_e2m1fn_x4": "u16",
 }  # fmt: skip
 
 

@@ -1,9 +1,12 @@
-"""The eight largest elements of a partition, where they are, and replacing them (NKI.md §1.6: max8 and its kin)."""
+"""The largest elements of a partition or of a group, where they are, and replacing them (NKI.md §1.6: max8, topk)."""
 
 from __future__ import annotations
 
+from math import prod
+
 from lowering.capture.nki.trace import Instr
 from lowering.errors import Unsupported
+from lowering.frontends.nki.moves import GROUP, put_first
 from lowering.frontends.nki.numerics import from_f32
 from lowering.frontends.nki.state import IMPL, State, handler
 from lowering.ir.program import Value
@@ -51,6 +54,38 @@ def match_replace8(state: State, instr: Instr) -> None:
     if len(instr.dst) > 1:
         found = b("concat", *reversed(columns), axis=1)
         state.put(instr, _places(state, found, x.type.shape[1], state.dtype(instr.dst[1]).name), 1)
+
+
+@handler("topk")
+def topk(state: State, instr: Instr) -> None:
+    """The largest of the first n elements of each group of 16 partitions, taken partition first; ascending.
+
+    Which of equal elements comes first, or is taken at all, is open.
+    """
+    b, number = state.builder, instr.attrs["n"]
+    x = state.flat(state.view(instr.src[0]))
+    groups, columns = x.type.shape[0] // GROUP, x.type.shape[1]
+    turned = b("transpose", b.reshape(x, (groups, GROUP, columns)), perm=(0, 2, 1))
+    snake = b("slice", b.reshape(turned, (groups, columns * GROUP)), start=(0, 0), limit=(groups, number), step=(1, 1))
+    ordered = b.op("sort", [snake, b.index(snake.type.shape, 1, I32)], axis=1, order="ascending", stable=False).results
+    count = prod(state.shape(instr.dst[0])[1:])
+    state.assume("topk")
+    for place, whole in enumerate(ordered):
+        best = b("slice", whole, start=(0, number - count), limit=(groups, number), step=(1, 1))
+        to = state.dtype(instr.dst[place])
+        found = state.converted(best, to) if place == 0 else b.cast(best, to)
+        put_first(state, instr, _as_snake(state, found), place)
+
+
+def _as_snake(state: State, x: Value) -> Value:
+    """(groups, results) as (partitions, columns); what is left of the last column is undefined."""
+    b, (groups, count) = state.builder, x.type.shape
+    columns = -(-count // GROUP)
+    if columns * GROUP > count:
+        rest = b("undefined", to=x.type.dtype.name, shape=(groups, columns * GROUP - count))
+        x = b("concat", x, rest, axis=1)
+    turned = b("transpose", b.reshape(x, (groups, columns, GROUP)), perm=(0, 2, 1))
+    return b.reshape(turned, (groups * GROUP, columns))
 
 
 def _taken(state: State, x: Value, vals: Value, j: int, free: Value) -> tuple[Value, Value]:

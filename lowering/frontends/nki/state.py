@@ -55,6 +55,7 @@ class State:
     model: Model = field(default_factory=Model)
     registers: dict[tuple[str, int, int], Value] = field(default_factory=dict)
     engine: str = ""
+    generators: dict[tuple[str, int], Value] = field(default_factory=dict)  # known states, by engine and core
     ranges: dict[Value, Range] = field(default_factory=dict)
     integers: dict[Value, Value | int] = field(default_factory=dict)
     truths: dict[Value, Value] = field(default_factory=dict)

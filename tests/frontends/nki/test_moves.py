@@ -224,6 +224,29 @@ def test_random_numbers_are_fresh_each_time() -> None:
     assert (f32(uniform) >= -2).all() and (f32(uniform) <= 3).all()
 
 
+def test_the_state_of_a_generator_is_its_seeds_until_a_number_is_drawn() -> None:
+    seeds = given(128, 6, dtype="uint32")
+
+    def body(a: Tile) -> tuple[Tile, ...]:
+        states = [tile(a.shape, "uint32") for _ in range(5)]
+        isa.rand_set_state(a)
+        isa.rand_get_state(states[0])
+        isa.rng(tile((128, 4), "uint32"), "dve")  # the other engine has another generator
+        isa.rand_get_state(states[1])
+        isa.rng(tile((128, 4), "uint32"), "pool")
+        isa.rand_get_state(states[2])
+        isa.rand_get_state(states[3])
+        isa.rand_get_state(states[4], "dve")
+        return tuple(states)
+
+    ran = run(body, seeds)
+    same(ran.values[0], seeds)
+    same(ran.values[1], seeds)
+    same(ran.values[2], ran.values[3])
+    assert (ran.values[2] != seeds).mean() > 0.9 and (ran.values[4] != ran.values[3]).mean() > 0.9
+    assert any("right after rand_set_state" in note for note in ran.program.notes)
+
+
 def test_tiles_written_in_slices_stay_values_until_a_write_overlaps_them() -> None:
     x = given(4, 6)
 

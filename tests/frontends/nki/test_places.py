@@ -8,11 +8,14 @@ import pytest
 from equivalence.evaluator import Machine
 from equivalence.judge.planes import value
 from lowering.capture.nki import instructions
+from lowering.capture.nki.dtypes import HELD
 from lowering.capture.nki.tile import Tile
 from lowering.capture.nki.trace import HBM, NEW, SBUF, NkiTrace
 from lowering.capture.nki.tracer import Tracer
 from lowering.errors import Unsupported
 from lowering.nki_program import lower_nki
+from tests.frontends.nki.instruction_runs import part, tile
+from tests.frontends.nki.instruction_runs import run as run_body
 
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
 
@@ -49,10 +52,49 @@ def test_what_overlaps_is_overwritten(second: tuple[int, int], rows: slice, colu
     assert np.array_equal(moved, cleared(rows, columns))
 
 
-def test_elements_of_other_sizes_are_refused() -> None:
-    """Not modelled, and said: nothing is taken to be apart that is not."""
-    with pytest.raises(Unsupported, match="viewed as f32 and as bf16"):
-        run((0, 0), (0, 4), "bfloat16")
+def test_elements_of_other_sizes_share_bytes() -> None:
+    """Two bf16 at byte 4 are one f32, at byte 6 the upper half of one and the lower of the next."""
+    made = run((0, 0), (0, 4), "bfloat16")
+    assert np.array_equal(made, cleared(slice(0, 2), slice(1, 2)))
+    wanted = X.copy()
+    wanted.view(np.uint16)[:2, 3:5] = 0
+    assert np.array_equal(run((0, 0), (0, 6), "bfloat16"), wanted)
+
+
+def viewed(dtype: str, held: np.ndarray) -> np.ndarray:
+    """X in a tile, read as elements of another dtype."""
+    trace = NkiTrace("k", NEW)
+    with Tracer(trace) as tracer:
+        x = Tile.whole(tracer.storage(HBM, "float32", X.shape, origin="input", data=X, name="x"))
+        a, out = Tile.new(SBUF, X.shape, "float32"), Tile.new(HBM, held.shape, dtype)
+        instructions.dma_copy(a, x)
+        times = X.dtype.itemsize // held.dtype.itemsize
+        view = a.remade(held.shape, (X.shape[1] * times, 1), dtype=dtype)
+        instructions.dma_copy(out, view)
+        trace.inputs, trace.outputs = [("x", x.ref)], [("out0", out.ref)]
+    return value(Machine(lower_nki(trace), ()).run({"x": X}).outputs["out0"])
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "uint8", "int16"])
+def test_a_view_of_narrower_elements_is_the_bytes(dtype: str) -> None:
+    held = np.ascontiguousarray(X).view(HELD[dtype])
+    assert np.array_equal(viewed(dtype, held).view(np.uint8), held.view(np.uint8))
+
+
+def test_a_view_of_wider_elements_is_the_bytes() -> None:
+    """What was written in halves, of which one never was, is read as a whole."""
+    halves = np.arange(16, dtype=np.uint16).reshape(2, 8) * 4099
+
+    def body(x: Tile) -> tuple[Tile, ...]:
+        both, one = tile((2, 8), "uint16"), tile((2, 8), "uint16")
+        instructions.copy(both, x, "dve")
+        instructions.copy(part(one, slice(0, 2), slice(0, 7)), part(x, slice(0, 2), slice(0, 7)), "dve")
+        return both.remade((2, 4), (4, 1), dtype="float32"), one.remade((2, 4), (4, 1), dtype="uint32")
+
+    ran = run_body(body, halves)
+    assert np.array_equal(ran.values[0].view(np.uint32), halves.view(np.uint32)) and not ran.poison[0].any()
+    assert np.array_equal(ran.poison[1], np.broadcast_to(np.arange(4) == 3, (2, 4)))
+    assert np.array_equal(ran.values[1][:, :3], halves.view(np.uint32)[:, :3])
 
 
 @pytest.mark.parametrize("second", [(3, 0), (0, 16), (8, 32)])

@@ -9,7 +9,8 @@ import pytest
 
 from lowering.capture.nki import instructions as isa
 from lowering.capture.nki.tile import Tile
-from tests.frontends.nki.instruction_runs import f32, given, lowered, rounded, run, same, tile, value
+from lowering.errors import UsageError
+from tests.frontends.nki.instruction_runs import BF16, f32, given, lowered, rounded, run, same, tile, value
 
 FP32_MIN = float(np.finfo(np.float32).min)
 
@@ -190,3 +191,42 @@ def test_integers_are_compared_with_a_number(number: float, dtype: str) -> None:
 
     same(value(body, x), f32(x >= number))
     assert predicates(body, x) == {dtype}
+
+
+@pytest.mark.parametrize(("lanes", "columns", "count", "k"), [(16, 3, 42, 8), (128, 2, 32, 20), (32, 40, 600, 33)])
+def test_topk(lanes: int, columns: int, count: int, k: int) -> None:
+    """Groups of 16 partitions, elements taken partition first; results lie alike, others are not written."""
+    rng = np.random.default_rng(k)
+    x = np.array([rng.permutation(lanes * columns)], np.float32).reshape(lanes, columns) / 8  # no two are equal ...
+    x = x.astype(BF16 if lanes * columns <= 256 else np.float32)  # ... in bf16 as far as it has so many numbers
+    wide = "bfloat16" if x.dtype != np.float32 else "float32"
+
+    def body(a: Tile) -> tuple[Tile, ...]:
+        best, places = tile((lanes, k), wide), tile((lanes, k), "uint32")
+        isa.topk(best, places, a, count)
+        return best, places
+
+    ran = run(body, x)
+    used = -(-k // 16)
+    for group in range(lanes // 16):
+        snake = x[16 * group : 16 * group + 16].T.ravel()[:count]
+        order = np.argsort(snake)[-k:]
+        lies = slice(16 * group, 16 * group + 16)
+        got = [value[lies, :used].T.ravel()[:k] for value in ran.values]
+        same(got[0], snake[order])
+        same(got[1], order.astype(np.uint32))
+        for poison in ran.poison:
+            assert not poison[lies, :used].T.ravel()[:k].any()
+            assert poison[lies, :used].T.ravel()[k:].all() and poison[lies, used:].all()
+
+
+def test_topk_of_too_many_is_refused() -> None:
+    x = given(16, 2, dtype="bfloat16")
+    with pytest.raises(UsageError, match="topk: val_dst"):
+        run(lambda a: (isa.topk(tile((16, 40), "bfloat16"), tile((16, 40), "uint32"), a, 32), a)[1], x)
+    with pytest.raises(UsageError, match="groups are of 16 partitions"):
+        run(lambda a: (isa.topk(tile((8, 4), "bfloat16"), tile((8, 4), "uint32"), part8(a), 16), a)[1], x)
+
+
+def part8(x: Tile) -> Tile:
+    return x.remade((8, x.shape[1]), x.strides)
