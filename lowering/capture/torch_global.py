@@ -87,4 +87,7 @@ def kept_settings() -> Iterator[None]:
             torch.set_default_device(device)
         for kind, enabled in autocast.items():
             torch.set_autocast_enabled(kind, enabled)
-        torch.use_deterministic_algorithms(deterministic)
+        if (
+            torch.are_deterministic_algorithms_enabled() != deterministic
+        ):  # setting it imports torch's compiler: seconds
+            torch.use_deterministic_algorithms(deterministic)

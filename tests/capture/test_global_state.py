@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -48,3 +51,16 @@ def test_precision_is_told_apart(session):
 def test_what_is_put_back(session, body):
     body = body.replace("state =", "CUDA = torch.cuda.get_rng_state(); state =")
     assert faults(session, body) == []
+
+
+def test_a_plain_call_does_not_import_the_compiler():
+    """torch._dynamo takes longer to import than everything else that a capture does."""
+    program = (
+        "import sys, numpy as np\n"
+        "from lowering.capture.torch_host import torch_session\n"
+        "with torch_session('sm_80') as session:\n"
+        "    session.capture(lambda x: x.relu() + 1, [np.ones((3, 5), np.float32)], backward=True)\n"
+        "assert 'torch._decomp' in sys.modules\n"
+        "assert 'torch._dynamo' not in sys.modules and 'torch._inductor' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
