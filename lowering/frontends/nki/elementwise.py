@@ -9,7 +9,7 @@ from lowering.capture.trace import TensorRef
 from lowering.errors import Unsupported
 from lowering.frontends.nki import alu
 from lowering.frontends.nki.numerics import from_f32, range_of, to_f32
-from lowering.frontends.nki.state import State, handler
+from lowering.frontends.nki.state import EXACT, State, handler
 from lowering.ir.program import Value
 from lowering.ir.types import DTYPES, I32, DType
 
@@ -18,10 +18,21 @@ from lowering.ir.types import DTYPES, I32, DType
 def copy(state: State, instr: Instr) -> None:
     """The same elements, in row-major order of both views; gen2's Scalar engine takes integers through f32."""
     x, to = state.view(instr.src[0]), state.dtype(instr.dst[0])
+    if instr.engine != "act" and _other_sign(state, x, to):
+        return state.put(instr, state.builder.bitcast(x, to))
     if instr.engine == "act" and state.trace.target in ("gen2", "trn1", "inf2"):
-        state.put(instr, from_f32(state.builder, to_f32(state.builder, x), to))
-    else:
-        state.put(instr, state.converted(x, to))
+        return state.put(instr, from_f32(state.builder, to_f32(state.builder, x), to))
+    return state.put(instr, state.converted(x, to))
+
+
+def _other_sign(state: State, x: Value, to: DType) -> bool:
+    """Whether the bits of x, int32 or uint32, are kept as the other of the two; numbers that both have are the same."""
+    if {x.type.dtype.name, to.name} != {"i32", "u32"} or state.model.int32_uint32_copy != "bits":
+        return False
+    low, high = state.ranges.get(x, range_of(x.type.dtype))
+    if low < 0 or high >= EXACT:
+        state.assume("int32_uint32_copy")
+    return True
 
 
 @handler("mem_set")

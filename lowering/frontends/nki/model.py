@@ -15,11 +15,13 @@ class Model:
 
     ``reduce_order``: 'open', or 'ascending' for a left fold of every reduction along the free axes.
     ``accumulated``: what an accumulator register takes in, the elements 'computed' in f32 or as 'written' to dst.
+    ``int32_uint32_copy``: what a copy between int32 and uint32 keeps, the 'bits' or, through f32, the 'value'.
     """
 
     fma: bool = False
     reduce_order: str = "open"
     accumulated: str = "computed"
+    int32_uint32_copy: str = "bits"
 
 
 SENTENCES = {
@@ -40,6 +42,8 @@ SENTENCES = {
     "not documented)",
     "gather_unit": "an index of local_gather counts elements (the SDK's unit test multiplies it by num_elem_per_idx)",
     "mixed_bits": "operands of a bit operation are extended to the wider one's width by value (assumed)",
+    "int32_uint32_copy": "a copy between int32 and uint32 keeps the bits (assumed: other changes of dtype pass "
+    "through f32)",
     "mx_scale": "the scale of a group follows the exponent bits of its largest element, also of a subnormal, an "
     "infinity or a NaN, and is 2^-127 at least (assumed)",
     "mx_product": "microscaled elements are multiplied by their scales in f32, and then with each other (assumed: what "

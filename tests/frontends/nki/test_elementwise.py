@@ -182,6 +182,17 @@ def test_a_copy_is_exact_where_no_dtype_changes() -> None:
     same(value(copied("float32", space=PSUM), quiet), quiet)
 
 
+@pytest.mark.parametrize(("source", "to"), [(np.int32, "uint32"), (np.uint32, "int32")])
+def test_a_copy_to_the_other_sign_keeps_bits_unless_the_model_says_otherwise(source: type, to: str) -> None:
+    x = np.array([[0, 1, 2**24 + 1, 2**31 - 1, 2**31, 2**32 - 1]], np.uint32).view(source)
+    same(value(copied(to), x), x.view(to))
+    same(value(copied(to, "pool"), x), x.view(to))
+    same(value(copied(to), x, model=Model(int32_uint32_copy="value")), rounded(f32(x), to))
+    same(value(copied(to, "act"), x), rounded(f32(x), to))
+    said = [any("keeps the bits" in note for note in lowered(copied(to, e), x).notes) for e in ("dve", "act")]
+    assert said == [True, False]
+
+
 @pytest.mark.parametrize(("dtype", "number"), [("float32", 0.1), ("bfloat16", 0.1), ("int32", -3), ("uint8", 200)])
 def test_memset(dtype: str, number: float) -> None:
     def body(_: Tile) -> Tile:
