@@ -14,11 +14,19 @@ from lowering.errors import UsageError
 _MOST_TURNS = 1_000_000  # of a while loop; what runs longer does not end
 
 
+COUNT = "give the number of turns as a Python number: a comparison then holds for that number"
+
+
+def only_the_device_knows(value: Any) -> bool:
+    """A register that was loaded from a tensor."""
+    return isinstance(value, VirtualRegister) and value.number is None and value.loaded is not None
+
+
 def _bounds(kind: str, start: Any, stop: Any, step: Any) -> tuple[int, ...]:
     found = []
     for bound in (0, start, step) if stop is None else (start, stop, step):
-        if isinstance(bound, Tile):
-            raise unmodelled(f"nl.{kind} with a bound that only the device knows")
+        if isinstance(bound, Tile) or only_the_device_knows(bound):
+            raise unmodelled(f"nl.{kind} with a bound that only the device knows", COUNT)
         found.append(int(bound))
     return tuple(found)
 
@@ -55,6 +63,8 @@ def while_loop(init: Any, body_fun: Callable[..., Any]) -> None:
     """body_fun(register) while the register is not 0, looked at before each turn; the body changes it."""
     register = init if isinstance(init, VirtualRegister) else VirtualRegister(int(init))
     for _ in current().turns("while_loop", 0, _MOST_TURNS, 1):
+        if only_the_device_knows(register):
+            raise unmodelled("nl.while_loop whose number of turns only the device knows", COUNT)
         if not register:
             return
         following = body_fun(register)

@@ -201,3 +201,24 @@ def test_rows_beyond_a_part_of_a_table_are_out_of_bounds() -> None:
     after = TABLE.copy()
     after[[3, 0]] = -1
     assert np.array_equal(values(scattering, TABLE, ROWS), after)
+
+
+def test_loops_whose_turns_only_the_device_counts_are_told_with_their_line() -> None:
+    def loaded() -> Any:
+        register = nisa.register_alloc()
+        nisa.register_load(register, sb(1, 1, dtype="int32"))
+        return register
+
+    with kernel() as trace:
+        for stop in (loaded(), sb(1, 1, dtype="int32")):
+            with unmodelled("nl.dynamic_range with a bound that only the device knows", "as a Python number"):
+                list(nl.dynamic_range(0, stop))
+        with unmodelled("nl.fori_loop with a bound that only the device knows"):
+            nl.fori_loop(loaded(), 4, lambda i: None)
+        with unmodelled("nl.while_loop whose number of turns only the device knows"):
+            nl.while_loop(loaded(), lambda register: None)
+        known = nisa.register_alloc(3)
+        assert list(nl.dynamic_range(0, known)) == [0, 1, 2]
+        left = nisa.register_alloc(2)
+        nl.while_loop(left, lambda register: nisa.register_move(register, register - 1))
+        assert [instr.op for instr in trace.instrs] == ["tensor_load"] * 3

@@ -14,6 +14,7 @@ from irverify import loading
 from lowering.capture.nki.host import capture_nki
 from lowering.capture.nki.namespaces import installed
 from lowering.errors import Unsupported, UsageError
+from tests.capture.nki.new_api import hbm, kernel, refused, unmodelled
 
 SOURCE = """
 from dataclasses import dataclass
@@ -87,7 +88,7 @@ def test_a_kernel_with_every_import(tmp_path: Path) -> None:
         module = module_of(tmp_path)
         trace = capture_nki(module.kernel, [X], names=("x",))
         assert [instr.op for instr in trace.instrs] == ["nc_dma_copy", "tensor_scalar", "nc_dma_copy"]
-        for entry, word in (("reduced", "nki.collectives.all_reduce"), ("built", "kernel_builder.build"),
+        for entry, word in (("reduced", "collectives.all_reduce over groups of 2 ranks"), ("built", "kernel_builder.build"),
                             ("ran", "nki.runtime.SpikeModel")):  # fmt: skip
             with pytest.raises(Unsupported, match=rf"{word}, which is not modelled yet at .*kernel\.py:\d+"):
                 capture_nki(getattr(module, entry), [X], names=("x",))
@@ -150,3 +151,27 @@ def test_modules_are_attributes_of_the_package() -> None:
 def test_the_target_is_not_known_at_import(tmp_path: Path) -> None:
     with installed(), pytest.raises(UsageError, match=r"kernel\.py:2: nisa.get_nc_version\(\) outside of a kernel"):
         module_of(tmp_path, "import nki.isa as nisa\nVERSION = nisa.get_nc_version()\n")
+
+
+def test_collectives_of_one_rank_are_copies() -> None:
+    from lowering.capture.nki import collectives_new as ncoll
+
+    with kernel() as trace:
+        x, y = hbm(4, 8), hbm(4, 8)
+        one, two = ncoll.ReplicaGroup([[0]]), ncoll.ReplicaGroup([[0, 1], [2, 3]])
+        ncoll.all_reduce([x], [y], one, "add")
+        ncoll.all_gather([x], [y], one, 0)
+        ncoll.reduce_scatter([x], [y], ncoll.ReplicaGroup([[0], [1]]), 0, "add")
+        ncoll.all_to_all([x], [y], one, 0)
+        ncoll.collective_permute([x], [y], [(0, 0)])
+        assert [(i.op, i.dst, i.src) for i in trace.instrs] == [("nc_dma_copy", (y.ref,), (x.ref,))] * 5
+        with unmodelled("nki.collectives.all_reduce over groups of 2 ranks", "is a copy"):
+            ncoll.all_reduce([x], [y], two, "add")
+        with unmodelled("collective_permute along [(0, 1), (1, 0)]"):
+            ncoll.collective_permute([x], [y], [(0, 1), (1, 0)])
+        with refused("as many destinations"):
+            ncoll.all_reduce([x], [], one, "add")
+        with refused("nki.collectives.all_reduce: from float32 to bfloat16"):
+            ncoll.all_reduce([x], [hbm(4, 8, dtype="bfloat16")], one, "add")
+        with unmodelled("nki.collectives.rank_id"):
+            ncoll.rank_id()
