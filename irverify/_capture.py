@@ -21,6 +21,7 @@ ADAPTERS = {
     "torch": "irverify._capture_torch:TorchAdapter",
     "jax": "irverify._capture_jax:JaxAdapter",
     "nki": "irverify._capture_nki:NkiAdapter",
+    "nki-torch": "irverify._capture_nki_torch:NkiTorchAdapter",
 }
 
 

@@ -17,7 +17,7 @@ from irverify._capture import Called, Captured, CaptureOptions, Interleaved, Ref
 from irverify.loading import Bound
 from irverify.values import ArrayValue, Named, arrays_in, map_arrays
 from irverify.weights import KEPT, WEIGHT, Weights, drawn, share
-from lowering.capture.trace import AtenCall, HostRead, HostTrace, Launch, TensorRef
+from lowering.capture.trace import AtenCall, HostRead, HostTrace, KernelRun, Launch, TensorRef
 from lowering.errors import IrverifyError
 
 SMALL = 1 << 16  # input elements up to which a function is called again with refilled arguments
@@ -307,15 +307,16 @@ def lowered(trace: HostTrace) -> str:
 def captured_trace(trace: HostTrace) -> Captured:
     """A trace as KIR, with everything the parent wants to know about it."""
     launches = [event for event in trace.events if isinstance(event, Launch)]
+    runs = [event.run for event in trace.events if isinstance(event, KernelRun)]
     trace.outputs += returned_and_written(trace)
     return Captured(
         kir=lowered(trace),
         inputs={name: array_at(trace, ref) for name, ref in trace.inputs},
         outputs=[(name, ref.dtype, ref.shape) for name, ref in trace.outputs],
-        kernels=list(dict.fromkeys(launch.kernel for launch in launches)),
+        kernels=list(dict.fromkeys([launch.kernel for launch in launches] + [run.kernel for run in runs])),
         notes=list(trace.notes),
         views={name: (ref.strides, ref.offset) for name, ref in trace.inputs},
-        checks_shapes=not launches,
+        checks_shapes=not launches and all(run.checks_shapes for run in runs),
         sources={"aten": aten_text(trace)} | ({"ttir": ttir_text(launches)} if launches else {}),
     )
 

@@ -1,6 +1,7 @@
 """Which framework a file belongs to, from its imports alone (followed into the modules beside it).
 
-Takes a parsed file and its entry; gives 'torch', 'jax' or 'nki', or Unsupported for frameworks that are not there yet.
+Takes a parsed file and its entry; gives 'torch', 'jax', 'nki' or 'nki-torch' (torch host code that calls NKI kernels),
+or Unsupported for frameworks that are not there yet.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from lowering.errors import Span, Unsupported
 
 _ROOTS = {
     "torch": "torch", "triton": "torch", "jax": "jax", "jaxlib": "jax", "flax": "jax",
-    "nki": "nki", "neuronxcc": "nki", "tilelang": "TileLang kernels", "cutlass": "CuTe kernels",
+    "torch_xla": "torch", "torch_neuronx": "torch", "nki": "nki", "neuronxcc": "nki",
+    "tilelang": "TileLang kernels", "cutlass": "CuTe kernels",
     "cupy": "CuPy kernels", "mlx": "MLX kernels", "tensorflow": "TensorFlow", "numba": "Numba kernels",
 }  # fmt: skip
 _SUPPORTED = ("nki", "torch", "jax")  # where a file uses both, the first
@@ -33,7 +35,19 @@ def detect(path: Path, tree: ast.Module, entry: str) -> str:
         raise Unsupported(
             foreign[0], _import_span(path, tree), "only torch, Triton, JAX, Pallas and NKI are read so far"
         )
+    if {"nki", "torch"} <= found and _is_torch_host(tree, aliases, entry, used):
+        return "nki-torch"
     return next((framework for framework in _SUPPORTED if framework in found), _PLAIN)
+
+
+def _is_torch_host(tree: ast.Module, aliases: dict[str, str], entry: str, used: set[str]) -> bool:
+    """Whether the entry is torch code that calls kernels, and is none itself."""
+    if "torch" not in used:
+        return False
+    own = next((n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == entry), None)
+    decorators = own.decorator_list if own is not None else []
+    names = {node.id for one in decorators for node in ast.walk(one) if isinstance(node, ast.Name)}
+    return not any(_ROOTS.get(aliases.get(name, "")) == "nki" for name in names)
 
 
 def _imports(tree: ast.AST) -> Iterator[tuple[str, str]]:

@@ -18,6 +18,7 @@ from lowering.capture.trace import (
     HostRead,
     HostTrace,
     KernelArg,
+    KernelRun,
     Launch,
     PointerArg,
     Storage,
@@ -28,6 +29,7 @@ from lowering.errors import UNKNOWN_SPAN, Span, Unsupported
 from lowering.frontends import aten
 from lowering.frontends.aten.dtypes import KIR_NAMES, TORCH_NAMES
 from lowering.ir.builder import Builder
+from lowering.ir.inlined import inlined
 from lowering.ir.program import Block, Function, Program, Value
 from lowering.ir.types import DTYPES, U8, DType, TensorType
 from lowering.memory import Memory
@@ -73,6 +75,7 @@ class _TorchLowering:
         self.builder = Builder()
         self.memory = _Memory(self.builder, trace)
         self.kernels: dict[str, Function] = {}
+        self.faults: list[str] = []  # rows of those of kernels that the host called
         self._names: dict[str, str] = {}  # digest of TTIR and options -> name of the kernel
 
     def write_inputs(self) -> None:
@@ -84,13 +87,28 @@ class _TorchLowering:
 
     def event(self, event: AtenCall | Launch | HostRead) -> None:
         with self.builder.at(event.span):
-            if isinstance(event, AtenCall):
+            if isinstance(event, KernelRun):
+                self._kernel_run(event)
+            elif isinstance(event, AtenCall):
                 library = replace(self.library, **{flag: True for flag in event.flags if "=" not in flag})
                 aten.lower_call(self.builder, event, self.memory.read, self.memory.write, library)
             elif isinstance(event, Launch):
                 self._launch(event)
             else:
                 self.builder.op("observe", [self.memory.read(event.tensor)])
+
+    def _kernel_run(self, event: KernelRun) -> None:
+        """An NKI kernel's run, as part of the program."""
+        from lowering.legality.report import faults
+        from lowering.nki_program import lower_nki
+
+        program = lower_nki(event.run)
+        values = inlined(self.builder, program, [self.memory.read(ref) for ref in event.args])
+        for ref, value in zip(event.outputs, values, strict=True):
+            self.memory.write(ref, value)
+        rows, notes = faults(event.run)
+        self.faults += rows
+        self.notes += [note for note in [*program.notes, *notes] if note not in self.notes]
 
     def race(self, words: str | None, span: Span) -> None:
         """Work of two streams without a wait, as two program instances, one of which reads what the other writes."""
@@ -146,8 +164,9 @@ class _TorchLowering:
             attrs["contents"] = [_held(name, number) for name, number in self.trace.contents.items()]
         if self.trace.unsynchronised:
             attrs["unsynchronised"] = [_read_too_early(read) for read in self.trace.unsynchronised]
-        if self.trace.faults:
-            attrs["faults"] = list(dict.fromkeys(map(_fault, self.trace.faults)))
+        faults = [*map(_fault, self.trace.faults), *self.faults]
+        if faults:
+            attrs["faults"] = list(dict.fromkeys(faults))
         if self.trace.attributes:
             types = {name.removeprefix("written:"): value.type for name, value in outputs}
             held = self.trace.attributes

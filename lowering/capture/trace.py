@@ -56,6 +56,16 @@ class AtenCall:
 
 
 @dataclass(frozen=True, slots=True)
+class KernelRun(AtenCall):
+    """A kernel that was run on tensors of the host, as data of its own: ``run`` (an NkiTrace).
+
+    ``args``: the TensorRefs of its inputs, in their order; ``outputs``: those of its outputs.  ``op``: 'nki.NAME'.
+    """
+
+    run: Any = None
+
+
+@dataclass(frozen=True, slots=True)
 class PointerArg:
     """A tensor passed to a kernel: its storage and the byte offset of its first element."""
 

@@ -117,6 +117,34 @@ def test_framework_of_what_the_entry_uses(tmp_path: Path) -> None:
     assert detect(found.path, found.tree, "f") == "jax"
 
 
+def test_kernels_of_nki_and_torch_code_that_calls_them(tmp_path: Path) -> None:
+    text = """
+import torch
+from neuronxcc import nki
+import neuronxcc.nki.language as nl
+
+@nki.jit
+def kernel(x: torch.Tensor):
+    return x
+
+@nki.jit
+def other(x):
+    return nl.load(x)
+
+def host(x):
+    return kernel(torch.relu(x))
+
+def plain(x):
+    return other(x)
+
+def reference(x):
+    return torch.relu(x)
+"""
+    found = source(tmp_path, text)
+    by_entry = {name: detect(found.path, found.tree, name) for name in ("kernel", "host", "plain", "reference")}
+    assert by_entry == {"kernel": "nki", "host": "nki-torch", "plain": "nki", "reference": "torch"}
+
+
 def test_framework_behind_a_local_import(tmp_path: Path) -> None:
     (tmp_path / "ops.py").write_text("import jax\ndef f(x):\n    return x\n")
     found = source(tmp_path, "from ops import f\ndef g(x):\n    return f(x)\n")

@@ -31,6 +31,18 @@ def capture_nki(
     version: str = "0.6",
 ) -> NkiTrace:
     """One run of ``function``.  Arrays become HBM tensors called ``names``; everything else is a constant."""
+    return capture_call(function, args, kwargs, names, target, version)[0]
+
+
+def capture_call(
+    function: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any] | None = None,
+    names: Sequence[str] = (),
+    target: str = "trn2",
+    version: str = "0.6",
+) -> tuple[NkiTrace, Any]:
+    """The same, and what the call returned: tiles, whose views are the first outputs, in a list or tuple or alone."""
     if target not in TARGETS:
         raise UsageError(f"--target {target!r} is no NKI target; these are: {', '.join(TARGETS)}")
     generation = function.generation if isinstance(function, Kernel) else used_generation(function) or NEW
@@ -44,7 +56,7 @@ def capture_nki(
         if has_turns(trace) and not tracer.held:
             _look_backwards(function, tracer, given, len(args))
     _give_back(trace, result)
-    return trace
+    return trace, result
 
 
 Given = list[tuple[str, Any]]

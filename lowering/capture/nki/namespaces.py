@@ -1,4 +1,4 @@
-"""The modules `nki...` and `neuronxcc.nki...`, in place only while ``installed()`` lasts.
+"""The modules `nki...` and `neuronxcc.nki...`, in place only while ``installed()`` lasts; and those of Neuron's hosts.
 
 A finder on sys.meta_path, ahead of the others: PyPI has empty placeholders of these names.  Nothing is put on disk.
 """
@@ -10,9 +10,11 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any
+
+from lowering.capture.nki import neuron_hosts
 
 _HERE = "lowering.capture.nki."
 #: module that a kernel imports -> the module of ours whose names it has
@@ -54,11 +56,17 @@ class _Finder(MetaPathFinder, Loader):
     """Answers for every module under the two roots; what is not in MODULES is no module."""
 
     def find_spec(self, fullname: str, path: Sequence[str] | None = None, target: Any = None) -> ModuleSpec | None:
+        if fullname.split(".")[0] in neuron_hosts.ROOTS and PathFinder.find_spec(fullname.split(".")[0]) is None:
+            return ModuleSpec(fullname, self, is_package=True)
         if fullname not in MODULES:
             return None
         return ModuleSpec(fullname, self, is_package=any(other.startswith(fullname + ".") for other in MODULES))
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
+        if spec.name not in MODULES:
+            host = ModuleType(spec.name, neuron_hosts.__doc__)
+            host.__getattr__ = neuron_hosts.found_in(spec.name)  # type: ignore[method-assign]
+            return host
         ours = importlib.import_module(_HERE + MODULES[spec.name])
         module = ModuleType(spec.name, ours.__doc__)
         module.__dict__.update(_shown(ours))
@@ -76,6 +84,10 @@ def _shown(ours: ModuleType) -> dict[str, Any]:
         return {key: value for key, value in names.items() if not key.startswith("__")}
     own = (key for key, value in names.items() if getattr(value, "__module__", None) == ours.__name__)
     return {key: names[key] for key in [*listed, *own] if not key.startswith("_")}
+
+
+def _loader(module: ModuleType | None) -> Any:
+    return getattr(getattr(module, "__spec__", None), "loader", None)
 
 
 def _missing(module: str) -> Any:
@@ -97,6 +109,6 @@ def installed() -> Iterator[None]:
         yield
     finally:
         sys.meta_path.remove(finder)
-        for name in [name for name in sys.modules if name.split(".")[0] in _ROOTS]:
+        for name in [name for name, module in sys.modules.items() if _loader(module) is finder]:
             del sys.modules[name]
         sys.modules.update(kept)
