@@ -55,9 +55,14 @@ class Collected:
 def variant(exchange: Exchange, index: int, files: tuple[str, str], frameworks: tuple[str, str]) -> Variant | None:
     """One of the sets of shapes that both sides have by now (the given one is number 0); None where one side failed."""
     names = f"a.v{index}", f"b.v{index}"
-    records = exchange.read(names[0]), exchange.read(names[1])
-    if any("failure" in record for record in records):
+    if any("failure" in exchange.read(name) for name in names):
         return None
+    return paired(exchange, names, files, frameworks)
+
+
+def paired(exchange: Exchange, names: tuple[str, str], files: tuple[str, str], frameworks: tuple[str, str]) -> Variant:
+    """Two captures, by the names under which they were published, that did not fail."""
+    records = exchange.read(names[0]), exchange.read(names[1])
     return _variant(exchange, names, records, files, _functional(frameworks))[0]
 
 

@@ -35,6 +35,7 @@ class Job:
     variant_seconds: float = 40.0  # no new shapes are started after this long
     max_shapes: int = 7
     layouts: bool = False  # whether the arguments are also tried as views
+    inference: bool = False  # whether models are captured in evaluation mode too
     formulas: bool = True  # as in CaptureOptions
     defaults: dict[str, tuple[int, float]] = field(default_factory=dict)  # float defaults that both sides have
     built: dict[str, tuple[int, float]] = field(default_factory=dict)  # the same of the models' constructors

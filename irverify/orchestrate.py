@@ -23,6 +23,7 @@ from irverify import (
     configurations,
     cotangents,
     faults,
+    inference,
     interleaved,
     oversize,
     repeated,
@@ -134,6 +135,7 @@ def _run(prepared: Prepared, options: CompareOptions, exchange: Exchange, progre
     report.timings["configurations"] = time.monotonic() - judged_at
     report.findings += repeated.findings(exchange, files, _briefly(options))
     report.findings += interleaved.findings(exchange, files, _briefly(options))
+    report.findings += inference.findings(exchange, files, frameworks, _briefly(options))
     report.checks += interleaved.left_out(exchange, files)
     programs = [[v.program_a for v in collected.variants], [v.program_b for v in collected.variants]]
     report.findings += unsynchronised.findings(programs, files)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from irverify import file_sizes, shapes
+from irverify import file_sizes, inference, shapes
 from irverify._capture import ADAPTERS
 from irverify.defaults import shared_by_constructors, shared_defaults
 from irverify.inputs import generate, parse_arguments
@@ -128,6 +128,7 @@ def _shared(
         "config": options.config,
         "variant_seconds": SHAPE_BUDGET * options.timeout,
         "layouts": options.layouts != "ignore" and any(side.framework != "jax" for side in sides),
+        "inference": not options.backward and inference.asked([source.tree for source in sources]),
         # Two torch hosts compute their tables alike, be it in the call or before it; jax has no tables, only formulas.
         "formulas": any(side.framework == "jax" for side in sides),
         "defaults": shared_defaults(*entered),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from math import prod
@@ -17,7 +17,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from irverify import cotangents, layouts, leading, loading, oversize, shapes
+from irverify import cotangents, inference, layouts, leading, loading, oversize, shapes
 from irverify._capture import Adapter, Captured, CaptureOptions, load_adapter
 from irverify.exchange import Exchange
 from irverify.failures import describe
@@ -60,6 +60,7 @@ class SideRun:
             else:
                 self._follow()
             self._lay_out()
+            self._infer()
         self.exchange.publish(f"{self.job.side}.done", {"seconds": time.monotonic() - self.started})
 
     def _load(self) -> None:
@@ -165,6 +166,19 @@ class SideRun:
             except Exception as error:
                 self._publish_failure(f"g.{label}", label, error)
 
+    def _infer(self) -> None:
+        """Once more in evaluation mode and without gradients, where a file asks for modes; the label says where."""
+        base = self.exchange.read("layouts")["base"] if self.exchange.has("layouts") else 0
+        if not self.job.inference or base not in self.costs or not self.adapter.has_strides:
+            return
+        variant = {**self.exchange.read(f"v{base}"), "inference": True}
+        try:
+            self.publish(inference.NAME, f"v{base}", self.capture(variant, base))
+        except InternalError:
+            raise
+        except Exception as error:
+            self._publish_failure(inference.NAME, f"v{base}", error)
+
     def own_init(self) -> Any:
         """get_init_inputs() of this file, as data, when it is the file that has it."""
         if self.job.init_from != self.job.side:
@@ -202,11 +216,12 @@ class SideRun:
         leading.set_sizes(self.module, variant["sizes"])
         function, notes = self._function(variant["init"], index, variant.get("named", {}))
         bound = loading.bind(function, variant["arguments"], f"{Path(self.job.path).name}:{self.job.entry}")
-        captured = (
-            self.adapter.capture_gradients(function, bound, gradients)
-            if gradients
-            else self.adapter.capture(function, bound)
-        )
+        with inference.inference(function) if variant.get("inference") else nullcontext(function) as called:
+            captured = (
+                self.adapter.capture_gradients(called, bound, gradients)
+                if gradients
+                else self.adapter.capture(called, bound)
+            )
         self._check_coverage(captured.notes, index)
         said = [note for note in bound.notes if not (variant.get("numbers") and note.startswith(loading.AS_GIVEN))]
         captured.notes = [*said, *notes, *captured.notes]

@@ -45,6 +45,19 @@ ENTRIES = (
         """Ask for a stable sort.""",
     ),
     Entry(
+        "inference-differs",
+        "in evaluation mode and without gradients the two do not agree",
+        """The verdict is about modules as they are built, in training mode. Where either file names a mode, or a layer
+        that has two (dropout, batch norm), both were captured once more after model.eval() and under torch.no_grad(),
+        and differ there: an error, exit code 1. A warning where they could not be compared, or one does not run so.""",
+        """A port is checked in training mode and deployed in evaluation mode; running statistics, a dropout's scale or
+        a branch on grad mode that only the second shows are found in production.""",
+        """
+        return y if self.training else y * 0.9           # A's dropout does nothing in evaluation mode
+        """,
+        """Give both modes the same meaning; compare models in evaluation mode by building them so.""",
+    ),
+    Entry(
         "bounds-apart",
         "the two programs put a bound one step apart, and nothing that was tried lies between",
         """A comparison of lengths, places or random draws with a fixed bound parts numbers at one place in A and a step
