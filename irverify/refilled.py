@@ -20,7 +20,7 @@ Judged = Callable[[Program, Program, dict[str, Any]], Report]
 
 
 def findings(exchange: Exchange, side: str, file: str, judged: Judged) -> Iterator[Finding]:
-    """An error where a result is stale, or overwritten by the next call."""
+    """An error where a result is stale, or overwritten by the next call; a warning where that is not known."""
     if not exchange.has(f"{side}.refilled"):
         return
     seen = exchange.read(f"{side}.refilled")
@@ -43,10 +43,16 @@ def _stale(fresh: Program, again: Program, inputs: dict[str, Any], file: str, ju
     except IrverifyError as error:
         yield Finding(CODE, f"{file}: a call with other values in the same tensors could not be compared: {error}")
         return
-    if report.verdict.level is Level.DIFFERENT:
+    level = report.verdict.level
+    if level is Level.DIFFERENT:
         names = [output.name for output in report.outputs if output.verdict.level is Level.DIFFERENT]
         said = (
             f"{file}: where the same tensors hold other values at the next call, {', '.join(names) or 'a result'} is "
             "another than for new tensors of these values: it rests on what the first call computed"
         )
         yield Finding(CODE, said, report.divergence.b if report.divergence is not None else None, "error")
+    elif level < Level.REAL:
+        said = (
+            f"{file}: a call with other values in the same tensors is {level} to one with new tensors of these values"
+        )
+        yield Finding(CODE, f"{said}: {report.verdict.reason}")

@@ -1,11 +1,13 @@
 """A second call, where the first has left something changed: what it gives for the same arguments says what that means.
 
 Takes a recorder whose trace has one finished call; goes on recording in it.  Gives a SecondCall.  A cache that is
-filled once, or filled anew, gives the same results and is the same afterwards; a running average is not.
+filled once, or filled anew, gives the same results and is the same afterwards; a running average is not.  Where calls
+are counted, a few more follow, and the first that does other work stands for the second.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,11 +20,14 @@ from lowering.capture.torch_carried import overwritten_results, rests_on_earlier
 from lowering.capture.torch_containers import Contents
 from lowering.capture.torch_inputs import InputPlacer
 from lowering.capture.torch_outputs import enter_outputs, written_storages
+from lowering.capture.torch_refilled import alike
 from lowering.capture.torch_state import Slots, State, inner_of, state_of
 from lowering.capture.trace import AtenCall, HostTrace
 from lowering.errors import IrverifyError
 
 STATE = "state:"  # how the outputs that are state are called
+#: Where plain values go on changing, so many calls more; of functions that do no more than that in one.
+MORE_CALLS, MORE_SECONDS, FEW_EVENTS = 14, 0.5, 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,22 +116,44 @@ class Watch:
         plain = [output for output in trace.outputs if output[0] not in results and not output[0].startswith(aside)]
         kept = {name: tensor.detach().clone() for name, tensor in {**results, **_chosen(state, names)}.items()}
         first = [*plain, *((name, self.recorder.ref(inner_of(tensor))) for name, tensor in kept.items())]
-        trace.outputs = []
+        trace.outputs, begun = [], len(trace.events)
         returned = enter_outputs(self.recorder, call())
         shared = overwritten_results(self.recorder, results, returned, since)
         later = self._state()
         going_on = self._changes(state, later, since)
+        both = copied(trace)
+        if any(name in state.plain or name in later.plain for name in going_on):
+            other = self._of_other_work(call, begun)
+            if other is not None:
+                returned, later, both = other, self._state(), copied(trace)
+                going_on = self._changes(state, later, since)
         names = tuple(dict.fromkeys([*names, *going_on]))
-        again = [*trace.outputs, *((n, self.recorder.ref(inner_of(t))) for n, t in _chosen(later, names).items())]
+        again = [*both.outputs, *((n, self.recorder.ref(inner_of(t))) for n, t in _chosen(later, names).items())]
         counted = tuple(name for name in going_on if name in state.plain or name in later.plain)
         by_name = dict(again)
         if {(name, ref.dtype, ref.shape) for name, ref in first} != {(n, r.dtype, r.shape) for n, r in again}:
             return SecondCall(names, counted=counted, differs="its results or what it leaves are of another type")
         second = [(name, by_name[name]) for name, _ in first]
-        both = copied(trace)
         found = SecondCall(names, replace(both, outputs=first), replace(both, outputs=second), counted)
         carried = tuple(name for name, ref in again if name in returned and rests_on_earlier(trace, ref.storage, since))
         return replace(found, overwritten=shared[0], reused=shared[1], carried=carried)
+
+    def _of_other_work(self, call: Callable[[], Any], begun: int) -> dict[str, torch.Tensor] | None:
+        """Results of the first of a few more calls that does not do what the second did: something counts calls.
+
+        The trace's outputs are that call's then.
+        """
+        trace, until = self.recorder.trace, time.monotonic() + MORE_SECONDS
+        second, outputs = trace.events[begun:], trace.outputs
+        for _ in range(MORE_CALLS if len(second) <= FEW_EVENTS else 0):
+            trace.outputs, later = [], len(trace.events)
+            returned = enter_outputs(self.recorder, call())
+            if not alike(second, trace.events[later:]):
+                return returned
+            if time.monotonic() > until:
+                break
+        trace.outputs = outputs
+        return None
 
 
 def _chosen(state: State, names: Sequence[str]) -> dict[str, torch.Tensor]:

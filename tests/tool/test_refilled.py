@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from equivalence.verdicts import Finding
+from equivalence.verdicts import Finding, Level, Report, Verdict
 from irverify import loading, repeated
 from irverify._capture import CaptureOptions, load_adapter
 from irverify.exchange import Exchange
@@ -57,6 +57,14 @@ def test_what_cannot_be_compared_is_told(found):
 
     (finding,) = found("by_attribute", judged=judged)
     assert finding.severity == "warning" and "could not be compared: unsupported: an op" in finding.message
+
+
+def test_what_could_not_be_decided_is_told(found):
+    def judged(*_):
+        return Report(Verdict(Level.UNDECIDED, reason="region: a bound"))
+
+    (finding,) = found("by_attribute", judged=judged)
+    assert finding.severity == "warning" and finding.message.endswith("of these values: region: a bound")
 
 
 @pytest.mark.parametrize(

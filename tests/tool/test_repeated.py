@@ -74,6 +74,13 @@ def test_a_log_that_nothing_reads(found):
     assert finding.severity == "note" and "every call changes LOG" in finding.message
 
 
+def test_what_only_a_later_call_shows(found):
+    (finding,) = found("pure", "every_tenth")
+    assert finding.severity == "error" and finding.message.endswith("gives another out0: state in CALLS")
+    (finding,) = found("pure", "every_tenth_alike")
+    assert finding.severity == "note" and "every call changes CALLS" in finding.message
+
+
 @pytest.mark.parametrize("name", ["KeptResult", "AllocatedBefore", "ReturnedView"])
 def test_a_result_that_is_overwritten(found, name):
     (finding,) = found("pure", name)

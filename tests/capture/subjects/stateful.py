@@ -71,6 +71,18 @@ def counted(x):
     return x * CALLS
 
 
+def every_tenth(x):
+    global CALLS
+    CALLS += 1
+    return x * 2 if CALLS % 10 else x * 3
+
+
+def every_tenth_alike(x):
+    global CALLS
+    CALLS += 1
+    return x * 2 if CALLS % 10 else x + x
+
+
 def memoised(x):
     if "twice" not in TABLE:
         TABLE["twice"] = x * 2
