@@ -54,8 +54,13 @@ class Revealed:
         said = (
             f"with exponentials as {found.exp} gives them, every bit of {found.whole} of {found.trials} random inputs"
         )
-        hidden = "" if found.whole == found.trials else f"; its own exp is not {found.exp}, and cannot be recovered"
-        yield f"  {said}{hidden}"
+        if found.whole == found.trials:
+            yield f"  {said}"
+        elif found.read is None:
+            yield f"  {said}; its own exp is not {found.exp}, and cannot be read from its results"
+        else:
+            yield f"  {said}; its own exp is not {found.exp}"
+            yield f"  with exponentials read from its results, every bit of {found.read} of {found.trials} inputs"
 
     def _left_open(self) -> Iterator[str]:
         """'StableHLO leaves it open; jax 0.10, cpu does pairwise(...) here'."""
@@ -103,7 +108,7 @@ class Revealed:
             "verified": found.verified,
             "trials": found.trials,
             "version": found.version,
-            **({"exp": found.exp, "whole": found.whole} if found.exp else {}),
+            **({"exp": found.exp, "whole": found.whole, "read": found.read} if found.exp else {}),
             "promised": None if self.promised is None else str(self.promised.a),
             "relation": None if self.promised is None else self.promised.kind,
         }

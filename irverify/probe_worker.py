@@ -67,6 +67,7 @@ def _probed(job: dict[str, Any], exchange: Any) -> dict[str, Any]:
 
 def _softmax(job: dict[str, Any], runner: Runner) -> dict[str, Any]:
     """The same for a denominator.  Random numbers need exp's digits, which only its framework's exp may have."""
+    from equivalence.order.exponentials import Reader, readable
     from equivalence.order.positive import reveal_softmax, verify_masked, verify_random
 
     calls, n, dtype = 0, job["n"], job["dtype"]
@@ -82,12 +83,16 @@ def _softmax(job: dict[str, Any], runner: Runner) -> dict[str, Any]:
     found = verify_masked(tree, runner.run, job["trials"], job["seed"] + 1, dtype, runner.result)
     assert runner.exp is not None
     name, exp = runner.exp
-    whole = verify_random(tree, runner.run, exp, job["trials"], job["seed"] + 1, dtype, runner.result)
+    check = job["trials"], job["seed"] + 1, dtype, runner.result
+    whole, read = verify_random(tree, runner.run, exp, *check), None
+    adds = tree.steps[-1].dtype if tree.steps else runner.result
+    if whole.first is not None and readable(n, dtype, adds, runner.result):
+        read = verify_random(tree, runner.run, Reader(runner.run, n, dtype), *check).agree
     return {
         "steps": [[step.how, list(step.children), step.dtype] for step in tree.steps], "products": False,
         "what": tree.what, "runs": runs, "seconds": seconds, "verified": found.agree,
         "first": None if found.first is None else [found.first], "got": found.of_box, "want": found.of_tree,
-        "version": runner.version, "exp": name, "whole": whole.agree,
+        "version": runner.version, "exp": name, "whole": whole.agree, "read": read,
     }  # fmt: skip
 
 

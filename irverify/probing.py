@@ -48,6 +48,9 @@ class Probed:
     of_tree: float = 0.0
     exp: str = ""  # of a softmax: the framework's exponential, with which ``whole`` random inputs gave every bit
     whole: int = 0
+    read: int | None = (
+        None  # the same with exponentials read from its own results, where the framework's are not its own
+    )
 
 
 def probe(
@@ -118,6 +121,7 @@ def _result(subject: str, n: int, dtype: str, trials: int, found: dict[str, Any]
     return Probed(
         subject, n, dtype, tree, found["runs"], found["seconds"], found["verified"], trials, found["version"],
         first, found["got"], found["want"], found.get("exp", ""), found.get("whole", 0),
+        found.get("read"),
     )  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cmp_to_key
+from functools import cache, cmp_to_key
 from typing import Any
 
 import numpy as np
@@ -79,6 +79,7 @@ class Denominator:
         return Unsupported(construct, Span(self.name), hint)
 
 
+@cache
 def unit(dtype: str, adds: str, share: float = SHARE) -> Any:
     """A value of ``dtype`` whose exponential is about ``share`` of half a unit in the last place of 1, in ``adds``.
 
