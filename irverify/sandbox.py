@@ -80,20 +80,24 @@ def start(
     job_file = directory / f"{name}.job.json"
     limits = {"memory": memory, "cpu_seconds": int(timeout * 4) + 10, "parent": os.getpid()}
     job_file.write_text(json.dumps(job | limits))
-    log = (directory / f"{name}.log").open("wb")
-    with log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", module, str(job_file)],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            env=_environment(directory),
-            start_new_session=True,
-        )
+    process = spawn(module, job_file, directory / f"{name}.log", environment(directory))
     return Child(process, directory, name, time.monotonic() + timeout)
 
 
-def _environment(directory: Path) -> dict[str, str]:
+def spawn(module: str, job_file: Path, log: Path, environment: dict[str, str]) -> subprocess.Popen[bytes]:
+    """``python -m module job_file`` in a session of its own; what it prints goes to ``log``."""
+    with log.open("wb") as printed:
+        return subprocess.Popen(
+            [sys.executable, "-m", module, str(job_file)],
+            stdin=subprocess.DEVNULL,
+            stdout=printed,
+            stderr=subprocess.STDOUT,
+            env=environment,
+            start_new_session=True,
+        )
+
+
+def environment(directory: Path) -> dict[str, str]:
     """The user's environment, with the switches that framework imports read before any code of ours can run."""
     root = str(Path(__file__).resolve().parents[1])  # for a checkout that was not installed
     search = [path for path in (os.environ.get("PYTHONPATH"), root) if path]

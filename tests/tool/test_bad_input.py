@@ -20,6 +20,8 @@ from irverify.failures import Undecided
 from irverify.options import CompareOptions
 from tests.tool.conftest import Run, Write
 
+pytestmark = pytest.mark.own_processes
+
 GOOD = "def double(x):\n    return x + x\n"
 
 

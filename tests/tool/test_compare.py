@@ -7,10 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from equivalence.verdicts import Level
 from irverify.collect import Collected
 from tests.tool.conftest import Run, Write
+
+pytestmark = pytest.mark.own_processes
 
 Judge = Callable[..., list[Collected]]
 GOOD = "def double(x):\n    return x + x\n"
@@ -83,6 +86,7 @@ def test_get_inputs_of_the_second_file(run: Run, write: Write, judged_at: Judge)
 
 MODEL = """
 import numpy as np
+import pytest
 
 
 class Model:
