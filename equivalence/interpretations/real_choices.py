@@ -34,6 +34,7 @@ from equivalence.interpretations.real_cell import (
 )
 from equivalence.interpretations.real_functions import Functions
 from equivalence.interpretations.real_sites import Sites
+from equivalence.numerics.formats import format_of
 
 #: Prime to p - 1 (p = 2q + 1, both large primes), and no root that programs take.
 _POWER = 5
@@ -93,6 +94,15 @@ def unliteral(mark: Array, settled: Array) -> Array:
     return np.where(settled, mark, mark & ~LITERAL)
 
 
+def ends_format(kind: str, x: Cell, lanes: Sequence[Lanes]) -> Array:
+    """Literal lanes that no finite value of their format is below (for a minimum: above): they win a tie at most."""
+    if not (lanes and lanes[0].dtype.is_float and x.has(LITERAL)):
+        return np.zeros((1,) * x.mark.ndim, bool)
+    end = format_of(lanes[0].dtype.name).max
+    literal = ((x.mark & LITERAL) != 0) & np.isfinite(x.sample)
+    return literal & ((x.sample <= -end) if "max" in kind else (x.sample >= end))
+
+
 class Choices(Functions):
     """max, min and what `free` and `alike` put in their place."""
 
@@ -123,7 +133,7 @@ class Choices(Functions):
         """The operand that the sample says; where one is NaN, the other."""
         beaten = np.less_equal if kind == "max" else np.greater_equal
         take = ~pointwise(beaten, a.sample, b.sample, dtype=bool)
-        take, foregone = self._foregone_maximum(kind, a, b, take)
+        take, foregone = self._foregone_extremum(kind, a, b, take, lanes)
         literal = literal_operand(a, b) if lanes and lanes[0].dtype.is_float else None
         counted = numbers(a, b) & ~foregone
         self.meets(site, kind, counted, lanes)
@@ -153,15 +163,18 @@ class Choices(Functions):
     def assume(self, text: str, margin: float | None = None) -> None:
         raise NotImplementedError("Real gives assume")
 
-    def _foregone_maximum(self, kind: str, a: Cell, b: Cell, take: Array) -> tuple[Array, Array]:
-        """(which operand, where it is that one for every input): a clamp from below that nothing meets."""
+    def _foregone_extremum(
+        self, kind: str, a: Cell, b: Cell, take: Array, lanes: Sequence[Lanes]
+    ) -> tuple[Array, Array]:
+        """(which operand, where it is that one for every input): a clamp that nothing meets."""
         foregone = np.zeros((1,) * take.ndim, bool)
-        if kind == "max":
-            for x, y, first in ((a, b, True), (b, a, False)):
-                if y.has(LITERAL) and not x.is_all(LITERAL):
-                    never = signs.never_below(x, self.known_signs.recall(x), y)
-                    if never.any():
-                        take, foregone = np.where(never, first, take), foregone | never
+        for x, y, first in ((a, b, True), (b, a, False)):
+            if y.has(LITERAL) and not x.is_all(LITERAL):
+                never = ends_format(kind, y, lanes) & x.alive & ((x.mark & (LITERAL | NEGINF)) == 0)
+                if kind == "max":
+                    never = never | signs.never_below(x, self.known_signs.recall(x), y)
+                if never.any():
+                    take, foregone = np.where(never, first, take), foregone | never
         return take, foregone
 
     def freed(self, site: Site, kind: str, x: Cell, whole: Array) -> Cell:

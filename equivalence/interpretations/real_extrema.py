@@ -15,6 +15,7 @@ from equivalence.interpretations import ieee
 from equivalence.interpretations import real_signs as signs
 from equivalence.interpretations.base import Site
 from equivalence.interpretations.real_cell import (
+    CONCRETE,
     LITERAL,
     MAX,
     NEGINF,
@@ -23,7 +24,7 @@ from equivalence.interpretations.real_cell import (
     Cell,
     cell,
 )
-from equivalence.interpretations.real_choices import ordinary
+from equivalence.interpretations.real_choices import ends_format, ordinary
 from equivalence.interpretations.real_integers import Integers
 from equivalence.interpretations.real_sites import EVERY, SiteRecord
 
@@ -50,6 +51,15 @@ def along(plane: Array, place: Array, axis: int) -> Array:
     at, source = list(shape), list(shape)
     at[axis], source[axis] = place.shape[axis], plane.shape[axis]
     return np.take_along_axis(np.broadcast_to(plane, source), np.broadcast_to(place, at), axis)
+
+
+def _filling(combine: str, a: Cell, axis: int, lanes: tuple[Lanes, ...]) -> Array:
+    """Lanes of integers that a decision has put at the far end, beyond all others: no candidates, as -inf is none."""
+    if not (lanes and lanes[0].dtype.is_integer and a.is_all(CONCRETE)):
+        return np.zeros((1,) * a.mark.ndim, bool)
+    first, last = (np.min, np.max) if "max" in combine else (np.max, np.min)
+    end = first(a.sample, axis=axis, keepdims=True)
+    return (a.sample == end) & (end != last(a.sample, axis=axis, keepdims=True))
 
 
 class Extrema(Integers):
@@ -104,9 +114,11 @@ class Extrema(Integers):
     ) -> None:
         """Whether the first, the last, an inner one of the lanes that take part, and a literal, have won somewhere.
 
-        A literal at most 0 is no rival in a maximum beside a lane that is never negative (an absolute value).
+        A literal at most 0 is no rival in a maximum beside a lane that is never negative (an absolute value), nor is
+        the least number of a format.
         """
-        self.sites.choice = ("place", place, axis, ~ordinary(a))
+        filling = _filling(combine, a, axis, lanes)
+        self.sites.choice = ("place", place, axis, ~ordinary(a) | filling)
         self.meets(site, kind, ordinary(a), lanes)
         if self.sites.settled(site, kind):
             return
@@ -116,6 +128,9 @@ class Extrema(Integers):
         last = extent - 1 - np.expand_dims(np.argmax(np.flip(counted, axis), axis=axis), axis)
         several = counted.sum(axis=axis, keepdims=True)
         rival = ordinary(a) & ((a.mark & LITERAL) != 0)  # a padding value that is no mask can win too
+        rival = rival & ~ends_format(combine, a, lanes)
+        if filling.any():  # where a decision gives others the same value
+            rival = rival & ~(filling & (filling & ~rival).any(axis=axis, keepdims=True))
         if combine == "max":  # an argmax would tell which of several zeros it is
             above = (counted & ((signs.facts(a) & signs.NONNEG) != 0)).any(axis=axis, keepdims=True)
             rival = rival & ~(above & (a.sample <= 0))
@@ -150,7 +165,8 @@ class Extrema(Integers):
         planes = []
         for x in (values, indices):
             chosen = x.map(lambda plane: along(plane, place, axis).squeeze(axis))
-            planes.append(chosen.marked(chosen.mark & ~(LITERAL | signs.REGIONAL)).planes())
+            known = np.bitwise_and.reduce(signs.facts(x), axis=axis)  # a place is never below 0, whichever it is
+            planes.append(chosen.marked((chosen.mark & ~(LITERAL | signs.REGIONAL)) | known).planes())
         return planes
 
     # -- sort ----------------------------------------------------------------------------------------------------

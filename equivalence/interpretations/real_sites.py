@@ -281,6 +281,12 @@ class Sites(dict[str, SiteRecord]):
         wanted = (r for r in self.values() if (r.kind in kinds if kinds else r.chooses))
         return {record.key for record in wanted if record.missing()}
 
+    def unmet(self) -> list[float]:
+        """Literals, other than 0, that a value was never above, or never below."""
+        labels = {key[len(r.key) :]: None for key, r in self.items() if r.kind in ("max", "min", "cmp") and r.missing()}
+        literals = [float(label[1:]) for label in labels if label and label != REST]
+        return [value for value in literals if value != 0 and np.isfinite(value)]
+
     def unseen(self) -> list[tuple[str, str, Span]]:
         """(site key, outcome, where) of everything that never happened."""
         return [

@@ -9,13 +9,14 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from equivalence.judge.inputs import Arrays, dtype_of, into_domain, is_flag, is_float
+from equivalence.judge.inputs import Arrays, dtype_of, into_domain, is_flag, is_float, unflagged
 from equivalence.numerics import formats
 
 OUTSIDE, FAR_OUTSIDE = "outside the given range", "far outside the given range"
 HEAVY, DRAWN = "weights a hundred times as large", "constant weights drawn anew"
 #: Sets that leave the given values' domain: a side that becomes NaN or infinite counts where A is finite throughout.
 BEYOND = frozenset({OUTSIDE, FAR_OUTSIDE, HEAVY, DRAWN})
+PAST = "past a constant throughout"
 NEAR, EDGES = "near the constants", "one element beyond the others"
 MOST_EDGES, MOST_MEETINGS = 12, 64
 MOST_CONSTANTS = 48
@@ -104,6 +105,21 @@ def _sparse(
                 made[np.arange(len(rows)), order[alone][: len(rows)] % rows.shape[1]] = values.astype(x.dtype)
             if np.isfinite(made.astype(np.float64)).all():
                 yield {**given, **zeros, alone: made.reshape(x.shape)}
+
+
+def past(given: Mapping[str, np.ndarray], constant: float, seed: int) -> Arrays:
+    """Every element of every float input farther from 0 than ``constant``, up to twice as far.
+
+    So they are below what a maximum starts from, above what a minimum does.
+    """
+    rng = np.random.default_rng([seed, *PAST.encode()])
+    moved = {name for name in unflagged(given) if not name.startswith("weight:")}
+    return {name: _past(x, constant, rng) if name in moved else x for name, x in given.items()}
+
+
+def _past(x: np.ndarray, constant: float, rng: np.random.Generator) -> np.ndarray:
+    largest = formats.format_of(dtype_of(x).name).max
+    return np.clip(constant * rng.uniform(1.0625, 2.0, x.shape), -largest, largest).astype(x.dtype)
 
 
 def edges(given: Mapping[str, np.ndarray], steps: Sequence[int]) -> Iterator[Arrays]:

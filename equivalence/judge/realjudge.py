@@ -31,9 +31,8 @@ if TYPE_CHECKING:
     from equivalence.judge.judge import Judge
 
 PRIMES = 3
-LEAST_MASK = 8  # elements from which an integer input of zeros and ones is no accident
 #: Sets on which computed values tie though their residues differ: a mismatch there says nothing, nor does an outcome.
-DEGENERATE = frozenset(["zero", "all equal", "tiny", "minute", inputs.MASKED, *beyond.BEYOND])
+DEGENERATE = frozenset(["zero", "all equal", "tiny", "minute", inputs.MASKED, beyond.PAST, *beyond.BEYOND])
 MOST_DRAWS = 12  # of inputs' residues, until every lane was seen without a root of a non-residue
 DRAW = 1000  # between the seeds of draws
 MOST_MORE = 1 << 15  # input elements of a set of shapes that is steered beside the smallest
@@ -118,7 +117,7 @@ def _examine(judge: Judge, pair: Pair, number: int, primes: Sequence[Any], steer
 
 def zero_one(arrays: inputs.Arrays) -> set[str]:
     """Integer inputs with both values of a mask and no other."""
-    whole = {name: x for name, x in arrays.items() if x.dtype.kind in "iu" and x.size >= LEAST_MASK}
+    whole = {name: x for name, x in arrays.items() if x.dtype.kind in "iu" and x.size >= ranges.LEAST_MASK}
     return {name for name, x in whole.items() if set(np.unique(x).tolist()) == {0, 1}}
 
 
@@ -217,11 +216,14 @@ def _steer(judge: Judge, pair: Pair, reals: list[Real], only: Collection[str] = 
     def compare(name: str, arrays: inputs.Arrays) -> None:
         before = [e.real_mismatch for e in judge.evidence]
         seen = reals[0].sites.snapshot()
+        for real in reals:
+            real.strayed = False
         _compare(judge, pair, reals, arrays)
         if before == [e.real_mismatch for e in judge.evidence]:
             return
-        if name not in DEGENERATE:
+        if name not in DEGENERATE or name == beyond.PAST:
             testing.outside(judge, pair, name, arrays)
+        if name not in DEGENERATE and not any(real.strayed for real in reals):
             return
         for evidence, mismatch in zip(judge.evidence, before, strict=True):
             evidence.real_mismatch = mismatch

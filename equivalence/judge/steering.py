@@ -13,10 +13,11 @@ import numpy as np
 
 from equivalence.evaluator.lanes import Lanes
 from equivalence.interpretations.real import Real, dismiss
-from equivalence.judge import inputs
+from equivalence.judge import beyond, inputs, ranges
 from lowering.errors import Span
 
 MOST_TURNS = 64  # sets of spikes
+MOST_PAST = 4  # constants that all elements are put past
 MOST_IDLE = 8  # sets in which no lane has a turn that had none
 SPIKES = 4  # in a row, one lower than the other: what is found once the largest is taken away
 
@@ -26,7 +27,7 @@ Arrays = inputs.Arrays
 class Steering:
     """``compare`` runs both programs on arrays and says which outputs agree; ``outputs`` gives all of them, once.
 
-    ``keep``: moves arrays into the ranges that the user declared; ``beyond``: named sets that leave the given domain;
+    ``keep``: moves arrays into the ranges that the user declared; ``outside``: named sets that leave the given domain;
     ``exclude``: excludes what no input brings to an output, as seen on these sets.
     """
 
@@ -40,12 +41,12 @@ class Steering:
         outputs: Callable[[Arrays], Sequence[Lanes]],
         late: Callable[[], bool],
         keep: Callable[[Arrays], Arrays] = lambda arrays: arrays,
-        beyond: Sequence[tuple[str, Arrays]] = (),
+        outside: Sequence[tuple[str, Arrays]] = (),
         exclude: Callable[[Sequence[Arrays]], None] = lambda sets: None,
     ) -> None:
         self.reals, self.given, self.seed = reals, given, seed
         self.compare, self.agree, self.outputs, self.late, self.keep = compare, agree, outputs, late, keep
-        self.beyond, self.exclude = beyond, exclude
+        self.outside, self.exclude = outside, exclude
 
     def run(self, derived: bool, only: Collection[str] = ()) -> list[tuple[Span, str]]:
         """What was never seen; ``derived``: whether other inputs than the given ones are affordable, ``only`` these."""
@@ -54,13 +55,15 @@ class Steering:
         if derived:
             derived_sets = inputs.sets(self.given, self.seed, inputs.STEERING)
             sets += [(name, self.keep(arrays)) for name, arrays in derived_sets if not only or name in only]
-            sets += [] if only else [*inputs.masked(self.given), *self.beyond]
+            sets += [] if only else [*inputs.masked(self.given, ranges.integer_masks(self.given)), *self.outside]
         if real.sites:
             self.compare("given", self.given)
         for name, arrays in sets[1:]:
             if not real.unseen() or self.late():
                 break
             self.compare(name, arrays)
+        if derived and not only:
+            self._pass()
         if real.unseen() and not self.late():
             self.exclude([arrays for _, arrays in sets])
         self._dismiss([arrays for _, arrays in sets])
@@ -94,6 +97,12 @@ class Steering:
         finally:
             for real in self.reals:
                 real.alike = set()
+
+    def _pass(self) -> None:
+        """Everything past a literal that has not won, or has always won: a running maximum that starts from it."""
+        for constant in self.reals[0].sites.unmet()[:MOST_PAST]:
+            if not self.late():
+                self.compare(beyond.PAST, self.keep(beyond.past(self.given, constant, self.seed)))
 
     def _spike(self) -> None:
         """Each lane its turn, for as long as there is something to be gained."""
