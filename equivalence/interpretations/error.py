@@ -299,7 +299,19 @@ class Error(Interpretation):
             total = total + error
         return np.where(total == 0, 0.0, 1.0 if out.dtype.kind == "bool" else np.inf)
 
-    op_and = op_or = op_xor = op_not = op_shl = op_shr = op_mulhi = op_popcount = op_clz = op_opaque = unknown
+    def op_and(self, site: Site, out: Lanes, x: Sequence[Lanes], e: Sequence[Array], growth: Any) -> Array:
+        """Certainly false is one that is: a mask over lanes about which nothing is known."""
+        sure = [(own == 0) & (lanes.data == 0) for lanes, own in zip(x, e, strict=True)]
+        return np.where(sure[0] | sure[1], 0.0, self.unknown(site, out, x, e, growth))
+
+    def op_or(self, site: Site, out: Lanes, x: Sequence[Lanes], e: Sequence[Array], growth: Any) -> Array:
+        doubt = self.unknown(site, out, x, e, growth)
+        if out.dtype.kind != "bool":
+            return doubt
+        sure = [(own == 0) & lanes.data for lanes, own in zip(x, e, strict=True)]
+        return np.where(sure[0] | sure[1], 0.0, doubt)
+
+    op_xor = op_not = op_shl = op_shr = op_mulhi = op_popcount = op_clz = op_opaque = unknown
 
     def op_bitcast(self, site: Site, out: Lanes, x: Sequence[Lanes], e: Sequence[Array], growth: Any) -> Array:
         return self.unknown(site, out, x, e, growth)

@@ -19,6 +19,7 @@ from equivalence.interpretations.real_accumulate import Accumulate
 from equivalence.interpretations.real_agreement import Agreement, agree, together
 from equivalence.interpretations.real_cell import BOTH, DATA, NOTHING, PURE, Cell, V, W, cell, nothing, ones, pointwise
 from equivalence.interpretations.real_channels import Channels
+from equivalence.interpretations.real_integers import own_values
 from equivalence.interpretations.real_literals import Literals, constants_of
 from equivalence.interpretations.real_relevance import dismiss
 from equivalence.interpretations.real_signs import KnownSigns
@@ -57,6 +58,8 @@ class Real(Accumulate, Interpretation):
         self.assumptions: list[str] = list(identification.assumptions) if identification else []
         self.margins: dict[str, float] = {}  # assumption about sentinels -> the R it holds for
         self.used_integer_values = False
+        self.unexcused: set[str] = set()
+        self.strayed = False  # an index or a condition that the run has followed is not the one that the samples give
         self.opaque_logarithms = False
 
     def twin(self) -> Real:
@@ -66,6 +69,7 @@ class Real(Accumulate, Interpretation):
         other.sites, other.truths = Sites(), {}
         other.recording, other.decisions, other.operands = False, 0, []
         other.sites.off, other.met, other.tables = self.sites.off, set(), {"A": set(), "B": set()}
+        other.strayed = False
         other.assumptions, other.margins = [*self.assumptions], {**self.margins}
         return other
 
@@ -74,6 +78,7 @@ class Real(Accumulate, Interpretation):
         for text in twin.assumptions:
             self.assume(text, twin.margins.get(text))
         self.used_integer_values |= twin.used_integer_values
+        self.strayed |= twin.strayed
         self.met |= twin.met
         for side, known in twin.tables.items():
             self.tables[side] |= known
@@ -116,6 +121,12 @@ class Real(Accumulate, Interpretation):
         """No channel, no sample: nothing that depends on such a lane is ever equal."""
         rank = lanes.data.ndim
         return Cell(np.full(ones(rank), np.nan), nothing(rank), nothing(rank), np.full(ones(rank), NOTHING)).planes()
+
+    def steered(self, value: Lanes) -> bool:
+        """Ties of the run are none of the samples (``spread``): what is then read is not what the samples chose."""
+        if value.dtype.is_integer and value.planes is not None and not self.strayed:
+            self.strayed = bool((cell(value).alive & (own_values(value) != value.data)).any())
+        return False
 
     def unread(self, source: Lanes) -> None:
         """Elements that no tested value reads are compared as a whole: in their order, whatever their shape."""

@@ -44,8 +44,10 @@ _SAME, _BOTH_ZERO = 2.0**-36, 2.0**-28
 
 
 def _equal(a: Array, b: Array) -> Array:
-    larger = np.maximum(np.abs(a), np.abs(b))
-    return (a == b) | ((np.abs(a - b) <= _SAME * larger) & (larger < np.inf)) | (larger < _BOTH_ZERO)
+    """Zeros that are kept apart are so from each other too, as in every other comparison; of 0 they are not."""
+    larger, smaller = np.maximum(np.abs(a), np.abs(b)), np.minimum(np.abs(a), np.abs(b))
+    close = (np.abs(a - b) <= _SAME * larger) & (larger < np.inf)
+    return (a == b) | close | ((larger < _BOTH_ZERO) & (smaller == 0))
 
 
 _PREDICATES = {
@@ -56,6 +58,8 @@ _PREDICATES = {
 
 #: Whether the first operand is the greater one.
 _DIRECTIONS = {"gt": True, "ge": True, "lt": False, "le": False}
+#: The outcome, as a bit, that only equality shows.
+_EQUALITY = {"eq": 1, "ne": 2}
 MOST_TRUTHS = 64
 
 
@@ -63,6 +67,7 @@ class Decisions(Choices):
     """Primitives that compare.  ``half``: 0 where `free` turns all lanes of a decision, else which half it turns."""
 
     half: int
+    unexcused: set[str]  # comparisons for equality of values that decisions have made
     truths: dict[int, tuple[Array, str]]  # by the identity of their samples: comparisons lately made
 
     def truth(self, outcome: Array, literal: Array) -> Cell:
@@ -106,11 +111,22 @@ class Decisions(Choices):
         self.meets(site, "cmp", counted, (a, b))
         if literal is not None or not self.sites.settled(site, "cmp"):
             self.sites.record(site, "cmp", counted, [outcome, ~outcome], (a, b), literal)
+        if site.attrs["pred"] in _EQUALITY and literal is None and a.dtype.is_float:
+            self._excuse_equality(site, counted, x, y)
         outcome = self.turned(site, "cmp", outcome, counted)
         made = self.truth(outcome, self._foregone(x, y) | known)
         if not self.sites.off:
             self._note_side(site, x, y, made)
         return made.planes()
+
+    def _excuse_equality(self, site: Site, counted: Array, x: Cell, y: Cell) -> None:
+        """Two different rational functions of inputs are equal on a null set: ties are left to the tests."""
+        key, bit = self.sites.key(site, "cmp"), _EQUALITY[site.attrs["pred"]]
+        if (counted & ((x.mark & y.mark & PURE) == 0)).any():
+            self.unexcused.add(key)
+        record = self.sites.get(key)
+        if record is not None:
+            record.excluded = record.excluded & ~bit if key in self.unexcused else record.excluded | bit
 
     def _note_side(self, site: Site, x: Cell, y: Cell, made: Cell) -> None:
         """Which value a comparison takes to be above or below which literal."""

@@ -169,18 +169,6 @@ class TieError(MeantError):
             settled = settled | self._on_both(tied, self.ties.half_up(x))
         return np.where(settled, 0.0, doubt)
 
-    def op_and(self, site: Site, out: Lanes, x: Sequence[Lanes], e: Sequence[Array], growth: Any) -> Array:
-        """Certainly false is one that is: a mask over lanes about which nothing is known."""
-        sure = [(own == 0) & (lanes.data == 0) for lanes, own in zip(x, e, strict=True)]
-        return np.where(sure[0] | sure[1], 0.0, super().op_and(site, out, x, e, growth))
-
-    def op_or(self, site: Site, out: Lanes, x: Sequence[Lanes], e: Sequence[Array], growth: Any) -> Array:
-        doubt = super().op_or(site, out, x, e, growth)
-        if out.dtype.kind != "bool":
-            return doubt
-        sure = [(own == 0) & lanes.data for lanes, own in zip(x, e, strict=True)]
-        return np.where(sure[0] | sure[1], 0.0, doubt)
-
     def _on_both(self, tied: Array, words: Array) -> Array:
         """Those of the uncertain ties that the other program has too; notes them all."""
         if not tied.any():

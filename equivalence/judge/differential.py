@@ -143,7 +143,7 @@ def _outside(
     yield from ranges.throughout(pair.inputs, declared, literals)
     if declared:
         yield from swept.sets(pair.inputs, declared, steps(pair, literals), seed, few)
-    yield from ranges.empty_rows(pair.inputs, seed)
+    yield from ranges.empty_rows(pair.inputs, seed, ranges.integer_masks(pair.inputs))
     fixed = _fixed_weights(pair)
     for label, arrays in beyond.outside(pair.inputs, seed, frozenset(declared)):
         if label in (beyond.HEAVY, beyond.DRAWN) and fixed:

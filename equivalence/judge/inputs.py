@@ -6,7 +6,7 @@ non-positive, within [0, 1]); integers keep their given values.  Special values 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 
 import numpy as np
 
@@ -168,9 +168,10 @@ def unflagged(given: Mapping[str, np.ndarray]) -> set[str]:
     return {name for name, x in given.items() if is_float(x) and not is_flag(x.astype(np.float64))}
 
 
-def masked(given: Mapping[str, np.ndarray]) -> Iterator[tuple[str, Arrays]]:
-    """Truth values false throughout: what a guard against an empty mask waits for."""
-    masks = {name: np.zeros_like(x) for name, x in given.items() if x.dtype.kind == "b" and x.any()}
+def masked(given: Mapping[str, np.ndarray], integers: Container[str] = ()) -> Iterator[tuple[str, Arrays]]:
+    """Truth values, and ``integers`` that are such, false throughout: what a guard against an empty mask waits for."""
+    bools = {name for name, x in given.items() if (x.dtype.kind == "b" or name in integers) and x.any()}
+    masks = {name: np.zeros_like(given[name]) for name in given if name in bools}
     if masks:
         yield MASKED, {**given, **masks}
 

@@ -28,6 +28,7 @@ INTEGERS = frozenset([ENDS, REDRAWN, LITERALS, THROUGHOUT, ONE_GIVEN, SWEPT])
 #: Sets in which a NaN or an infinity on one side alone counts: the values were declared, so they are in the domain.
 IN_DOMAIN = frozenset([THROUGHOUT, SWEPT])
 MOST_LITERALS, MOST_THROUGHOUT = 16, 6
+LEAST_MASK = 8  # elements from which an integer input of zeros and ones is no accident
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,16 +193,22 @@ def _in_no_order(x: np.ndarray) -> bool:
     return np.unique(flat).size < flat.size and not rises and not falls
 
 
-def empty_rows(given: Mapping[str, np.ndarray], seed: int) -> Iterator[tuple[str, Arrays]]:
-    """Truth values: a row of false ones, a row of true ones, the rest drawn anew."""
-    masks = [name for name, x in given.items() if x.dtype.kind == "b" and x.size > 1]
+def integer_masks(given: Mapping[str, np.ndarray]) -> list[str]:
+    """Integer inputs that hold both truth values and no other, in no order (offsets would rise)."""
+    whole = {name: x for name, x in given.items() if x.dtype.kind in "iu" and x.size >= LEAST_MASK}
+    return [name for name, x in whole.items() if set(np.unique(x).tolist()) == {0, 1} and _in_no_order(x)]
+
+
+def empty_rows(given: Mapping[str, np.ndarray], seed: int, also: Sequence[str] = ()) -> Iterator[tuple[str, Arrays]]:
+    """Truth values, also integers that stand for such: a row of false ones, of true ones, the rest drawn anew."""
+    masks = [name for name, x in given.items() if (x.dtype.kind == "b" or name in also) and x.size > 1]
     if not masks:
         return
     for words, value in ((f"a row of false in {masks[0]}", False), (f"a row of true in {masks[0]}", True)):
         rng = np.random.default_rng([seed, *words.encode()])
         made = dict[str, np.ndarray]()
         for name in masks:
-            made[name] = rng.integers(0, 2, given[name].shape).astype(bool)
+            made[name] = rng.integers(0, 2, given[name].shape).astype(given[name].dtype)
             made[name][0] = value
             if given[name].ndim > 1:  # along the last axis too, whatever stands before it
                 made[name][..., 0, :] = value

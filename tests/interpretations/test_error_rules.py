@@ -28,6 +28,18 @@ def test_a_value_compared_with_itself_is_no_straddle() -> None:
     assert bound(body).max() < 1e-6
 
 
+def test_a_comparison_under_a_mask_is_certain_where_the_mask_is_not() -> None:
+    """Of lanes about which nothing is known, too; where the mask holds the doubt stays."""
+
+    def body(holds):
+        return lambda k, x: k.cast(
+            k.b("and", k.cmp("gt", k.mul(x, 0.3), k.mul(x, 0.1 * 3.0)), k.cmp("lt", k.b("abs", x), 1e9 * holds)), "f32"
+        )
+
+    assert bound(body(0)).max() == 0.0
+    assert bound(body(1)).max() >= 1.0
+
+
 def test_another_value_compared_may_straddle() -> None:
     def body(k, x):
         return k.where(k.cmp("lt", k.mul(x, 0.3), k.mul(x, 0.1 * 3.0)), k.mul(x, 1e6), x)
