@@ -1,15 +1,19 @@
 """Other values for the numbers among the arguments: capture folds them into the program, and 0.5 hides p and 1 - p.
 
-Takes a variant as the leading side announces it; gives one in which ordinary floats are others.  Whole numbers stay:
-they are sizes, axes, flags.
+Takes a variant as the leading side announces it; gives one in which ordinary floats are others, and one in which whole
+numbers are (a step count, a position, a window), as far as they are arguments and no size of an array.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from itertools import accumulate
+from operator import mul
 from typing import Any
 
 from irverify.defaults import Defaults
+from irverify.values import arrays_in
 
 LABEL = "other numbers"
 LEAST = 1e-3  # below this a number is an epsilon or a rate, whose change shows only where it is made larger
@@ -19,6 +23,7 @@ LARGER = -6  # what such a number becomes: its digits times a power of two, in [
 #: the number has few digits.
 FACTORS = (0.75, 0.625, 0.875, 0.6875, 0.9375)
 SHOWN = 4
+MOST_WHOLE = 1 << 31  # seeds and masks beyond are no counts
 
 
 def other_numbers(
@@ -43,6 +48,37 @@ def other_numbers(
     words = [f"{new:.6g} for {old:.6g}" for old, new in changed]
     more = ["..."] if len(words) > SHOWN else []
     return made | {"label": f"{LABEL}: {', '.join(words[:SHOWN] + more)}", "numbers": True}
+
+
+def other_whole_numbers(variant: dict[str, Any], zeros: bool = False) -> dict[str, Any] | None:
+    """The same arrays beside whole numbers that are one larger, as a first step or position hides; None without any.
+
+    Sizes, and negative numbers (axes), stay; so does what a model is built with.  ``zeros``: only those that are 0.
+    """
+    arrays = arrays_in([value for _, value in variant["arguments"]])
+    sizes = {size for x in arrays for size in (*x.data.shape, *accumulate(reversed(x.data.shape), mul))}
+    changed: list[tuple[int, int]] = []
+
+    def change(value: Any) -> Any:
+        if type(value) is int and value not in sizes and (value == 0 if zeros else 0 < value < MOST_WHOLE):
+            changed.append((value, value + 1))
+            return value + 1
+        return value
+
+    arguments = _mapped([tuple(argument) for argument in variant["arguments"]], change)
+    if not changed:
+        return None
+    words = ", ".join(f"{new} for {old}" for old, new in changed[:SHOWN]) + ", ..." * (len(changed) > SHOWN)
+    return {**variant, "arguments": arguments, "label": f"{LABEL}: {words}", "numbers": True}
+
+
+def _mapped(value: Any, change: Callable[[Any], Any]) -> Any:
+    """``value`` with all that lies in its lists, tuples and dicts changed."""
+    if isinstance(value, dict):
+        return {key: _mapped(item, change) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(_mapped(item, change) for item in value)
+    return change(value)
 
 
 def _unset(arguments: list[Any], defaults: Defaults) -> list[tuple[str, float]]:

@@ -179,7 +179,10 @@ class Leading:
         self.side.publish(f"v{index}", label, captured)
 
     def _try_numbers(self, index: int, recipe: leading.Recipe) -> int:
-        """One more run with other floats among the arguments (scalars.py), and one with others for those that are 0."""
+        """One more run with other floats among the arguments (scalars.py), and one with others for those that are 0.
+
+        The same of whole numbers.
+        """
         late = time.monotonic() - self.side.started > self.side.job.variant_seconds
         waits = self.side.job.weights_from not in (
             None,
@@ -191,8 +194,10 @@ class Leading:
         count, built = 0, self.side.job.built if given["init"] is not None or not self.side.job.init_from else {}
         for zeros in (False, True):
             variant = scalars.other_numbers(given, self.side.job.defaults, built, zeros)
-            if variant is not None:
-                count += self._try(index + count, variant["label"], partial(dict, variant), draws=not zeros)
+            whole = scalars.other_whole_numbers(given, zeros)
+            for other in (variant, whole):
+                if other is not None:
+                    count += self._try(index + count, other["label"], partial(dict, other), draws=not zeros)
         return count
 
     def _try(self, index: int, label: str, make: Callable[[], dict[str, Any]], draws: bool = True) -> int:

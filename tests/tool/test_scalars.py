@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from equivalence.verdicts import Level
 from irverify import compare, scalars
+from irverify.values import ArrayValue
 from tests.tool.conftest import Write
 
 
@@ -150,3 +152,23 @@ def get_init_inputs():
 def test_defaults_of_constructors(write: Write, a: str, b: str, level: Level) -> None:
     sides = write("a.py", BUILT.format(name="Model", call=a)), write("b.py", BUILT.format(name="ModelNew", call=b))
     assert compare(*sides, shapes="given").verdict.level is level
+
+
+def test_whole_numbers_that_are_no_sizes_are_one_larger() -> None:
+    made = scalars.other_whole_numbers(variant(ArrayValue(np.zeros((4, 6))), 1, [6, 24, -1, True, (7,)], 0, 0.5))
+    assert made is not None and [value for _, value in made["arguments"]][1:] == [2, [6, 24, -1, True, (8,)], 0, 0.5]
+    assert made["label"] == "other numbers: 2 for 1, 8 for 7"
+    zeros = scalars.other_whole_numbers(variant(3, 0), zeros=True)
+    assert zeros is not None and zeros["arguments"] == [(None, 3), (None, 1)]
+    assert scalars.other_whole_numbers(variant(0.5, -1, True, "x", init=[3])) is None
+
+
+STEP = "import torch\ndef f(m, t):\n    return m / (1 - 0.9 ** {})\n"
+
+
+@pytest.mark.parametrize(("b", "level"), [("t", Level.BITWISE), ("1", Level.DIFFERENT)])
+def test_a_first_step_hides_its_count(write: Write, b: str, level: Level) -> None:
+    sides = write("a.py", STEP.format("t")), write("b.py", STEP.format(b))
+    report = compare(*sides, inputs=["f32[40]", "1"], shapes="auto")
+    assert report.verdict.level is level
+    assert "other numbers: 2 for 1" in [shape.note for shape in report.shapes]
