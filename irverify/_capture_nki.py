@@ -5,6 +5,7 @@ Takes callables and arguments as data; gives Captured.
 
 from __future__ import annotations
 
+import importlib.util
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ import numpy as np
 from irverify._capture import Captured, CaptureOptions
 from irverify.loading import Bound
 from irverify.values import ArrayValue, Named, dtype_named, map_arrays
+from lowering.errors import IrverifyError
 
 if TYPE_CHECKING:
     from lowering.capture.nki.trace import NkiTrace
@@ -70,10 +72,16 @@ class NkiAdapter:
 
     def capture(self, function: Callable[..., Any], bound: Bound) -> Captured:
         from lowering.capture.nki.host import capture_nki
+        from lowering.capture.nki.kernel import Kernel
 
         args, kwargs = list(_real(bound.args)), dict(_real(bound.kwargs))
         asked = self.options
-        trace = capture_nki(function, args, kwargs, bound.names, asked.nki_target, asked.nki_version)
+        try:
+            trace = capture_nki(function, args, kwargs, bound.names, asked.nki_target, asked.nki_version)
+        except (AttributeError, TypeError, ValueError, IrverifyError):
+            if isinstance(function, Kernel) or asked.form != "kir" or importlib.util.find_spec("torch") is None:
+                raise
+            return self._over_numpy(function, args, kwargs, bound)  # it does more with its arrays than a kernel can
         return Captured(
             kir=_kir(trace) if asked.form == "kir" else "",
             sources={} if asked.form == "kir" else _sources(trace, asked.form),
@@ -83,6 +91,21 @@ class NkiAdapter:
             notes=trace.notes,
             checks_shapes=trace.checks_shapes,
         )
+
+    def _over_numpy(
+        self, function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any], bound: Bound
+    ) -> Captured:
+        """Host code that computes with arrays around its kernels."""
+        from irverify._capture_torch import captured_trace
+        from irverify.readback import read_back
+        from lowering.capture.numpy_host import capture_numpy_host
+
+        given = dict(zip(bound.names, [*args, *kwargs.values()], strict=True))
+        captured = captured_trace(
+            capture_numpy_host(function, given, self.options.nki_target, self.options.nki_version, read_back)
+        )
+        captured.views = {}
+        return captured
 
     def capture_gradients(self, function: Callable[..., Any], bound: Bound, layout: str) -> Captured:
         raise NotImplementedError  # asked only where there are strides

@@ -14,8 +14,6 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any
 
-from lowering.capture.nki import neuron_hosts
-
 _HERE = "lowering.capture.nki."
 #: module that a kernel imports -> the module of ours whose names it has
 MODULES = {
@@ -50,13 +48,16 @@ MODULES = {
     "neuronxcc.nki.compiler.backends.neuron.indexing": "backend_beta1",
 }
 _ROOTS = ("nki", "neuronxcc")
+#: the packages through which host code reaches a device: of these every module is there, unless they are installed
+_HOSTS = frozenset(["torch_xla", "torch_neuronx", "jax_neuronx", "libneuronxla", "neuronx_distributed",
+                    "neuronx_distributed_inference"])  # fmt: skip
 
 
 class _Finder(MetaPathFinder, Loader):
     """Answers for every module under the two roots; what is not in MODULES is no module."""
 
     def find_spec(self, fullname: str, path: Sequence[str] | None = None, target: Any = None) -> ModuleSpec | None:
-        if fullname.split(".")[0] in neuron_hosts.ROOTS and PathFinder.find_spec(fullname.split(".")[0]) is None:
+        if fullname.split(".")[0] in _HOSTS and PathFinder.find_spec(fullname.split(".")[0]) is None:
             return ModuleSpec(fullname, self, is_package=True)
         if fullname not in MODULES:
             return None
@@ -64,8 +65,9 @@ class _Finder(MetaPathFinder, Loader):
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         if spec.name not in MODULES:
-            host = ModuleType(spec.name, neuron_hosts.__doc__)
-            host.__getattr__ = neuron_hosts.found_in(spec.name)  # type: ignore[method-assign]
+            hosts = importlib.import_module(_HERE + "neuron_hosts")
+            host = ModuleType(spec.name, hosts.__doc__)
+            host.__getattr__ = hosts.found_in(spec.name)  # type: ignore[method-assign]
             return host
         ours = importlib.import_module(_HERE + MODULES[spec.name])
         module = ModuleType(spec.name, ours.__doc__)

@@ -13,9 +13,6 @@ from lowering.capture.nki import root_beta1
 from lowering.capture.nki.kernel import Kernel
 from lowering.capture.nki.placeholders import placeholder
 
-ROOTS = frozenset(["torch_xla", "torch_neuronx", "jax_neuronx", "libneuronxla", "neuronx_distributed",
-                   "neuronx_distributed_inference"])  # fmt: skip
-
 
 def _device(*_: Any, **__: Any) -> Any:
     import torch  # only host code over torch asks
