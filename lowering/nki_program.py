@@ -32,14 +32,19 @@ def lower_nki(trace: NkiTrace, model: Model | None = None) -> Program:
     for instr in instrs:
         lower_instr(state, instr)
     outputs = [(name, memory.read(ref)) for name, ref in trace.outputs]
-    attrs = {"level": "nki", "contract": False, "key": digest(trace)}
+    attrs = {"level": "nki", "contract": False, "key": digest(trace, state.model)}
     names = [name for name, _ in trace.inputs]
     return Program(builder.block, names, outputs, {}, attrs, [*trace.notes, *state.notes])
 
 
-def digest(trace: NkiTrace) -> str:
-    """What open choices can depend on: the instructions and the target, not where they are written."""
-    found = hashlib.sha256(repr((trace.target, trace.version)).encode())
+def digest(trace: NkiTrace, model: Model | None = None) -> str:
+    """What open choices can depend on: instructions, memory, constants, model and target, not where they are written."""
+    found = hashlib.sha256(repr((trace.target, trace.version, model or Model())).encode())
+    for entry in trace.storages.values():
+        place = (entry.id, entry.space, entry.dtype, entry.shape, entry.origin, entry.pinned, entry.blocks, entry.core)
+        found.update(repr(place).encode())
+        if entry.origin == "data" and entry.data is not None:
+            found.update(np.ascontiguousarray(entry.data).tobytes())
     for instr in trace.instrs:
         found.update(repr((instr.op, instr.engine, instr.dst, instr.src, instr.core)).encode())
         for name, value in {**instr.attrs, "mask": instr.mask}.items():

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from lowering.capture.nki import instructions, math_beta1
+from lowering.capture.nki.assumptions import assume
 from lowering.capture.nki.dtypes import FLOATS
 from lowering.capture.nki.masks_beta1 import Box
 from lowering.capture.nki.ops import ALU
@@ -127,6 +128,8 @@ def _retarget(dst: Tensor, value: Tensor, asked: bool | None) -> bool:
         attrs = instr.attrs
         if instr.op == "nc_mat_mul":
             flag = tracer.accumulates(plain(view), asked, instr.mask)
+            if asked is None and flag is not True and dst.storage.id not in tracer.cleared:
+                assume("beta1_psum_fresh")
             attrs = {**attrs, "accumulate": flag, "asked": asked}
         else:
             noted(dst.cut(box), not (instr.op == "mem_set" and instr.src[0] == 0))

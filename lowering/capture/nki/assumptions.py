@@ -12,6 +12,10 @@ SENTENCES = {
     "place and from the storage's start in another)",
     "register_load": "a float that is loaded into a register becomes the nearest integer",
     "tile_size": "alignments of nl.tile_size are 4 bytes in PSUM and 32 in SBUF (they move allocations alone)",
+    "beta1_mgrid": "tiles of nl.mgrid have extent 1 in the other dimensions and broadcast to the grid (documented as "
+    "dense)",
+    "beta1_psum_operand": "what an engine without access to PSUM is given from there is copied to SBUF first",
+    "beta1_psum_fresh": "the first product that is added to PSUM that nothing has written overwrites it",
     "nl_mean": "the sum in f32 times 1/n",
     "nl_var": "the mean of (x - mean)^2, each in f32",
     "nl_softmax": "exp(x - max) * (1 / sum), each in f32",

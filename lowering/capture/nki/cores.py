@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from lowering.capture.nki.races import look_for_races
+from lowering.capture.nki.shared_hbm import Instance
 from lowering.capture.nki.trace import Indirect, Loop, View
 from lowering.capture.nki.tracer import Tracer, addresses, current, here, unmodelled
 from lowering.errors import Span, Unsupported, UsageError
@@ -48,7 +49,7 @@ class Cores:
         self._results: dict[int, Any] = {}
         self._failed: BaseException | None = None
         self._loops: list[list[Loop]] = [list(tracer.loops) for _ in range(count)]
-        self._shared = [0] * count
+        self._instances = [Instance() for _ in range(count)]
         self._places = [tracer.place] * count
 
     def run(self, body: Callable[[int], Any]) -> list[Any]:
@@ -85,11 +86,11 @@ class Cores:
     def _switch(self, core: int) -> None:
         """Lets a core run until it meets the others or ends."""
         tracer = self._tracer
-        tracer.core, tracer.loops, tracer.shared_seen = core, self._loops[core], self._shared[core]
+        tracer.core, tracer.loops, tracer.instance = core, self._loops[core], self._instances[core]
         tracer.place = self._places[core]
         self._go[core].release()
         self._back.acquire()
-        self._loops[core], self._shared[core], self._places[core] = tracer.loops, tracer.shared_seen, tracer.place
+        self._loops[core], self._places[core] = tracer.loops, tracer.place
         if self._failed is not None:
             raise self._failed
 

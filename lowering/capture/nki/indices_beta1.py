@@ -13,6 +13,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from lowering.capture.nki.assumptions import assume
 from lowering.capture.nki.tracer import active, current, here
 from lowering.capture.nki.truth_beta1 import asks_for_presence
 from lowering.errors import UsageError
@@ -289,6 +290,7 @@ class _MGrid:
         if not all(isinstance(one, slice) and one.stop is not None for one in slices):
             raise UsageError(f"{here()}: nl.mgrid takes slices start:stop, such as nl.mgrid[0:128, 0:512]")
         ranges = [np.arange(int(one.start or 0), int(one.stop), int(one.step or 1), dtype=np.int64) for one in slices]
+        assume("beta1_mgrid")
         grid = tuple(len(values) for values in ranges)
         made = []
         for dim, values in enumerate(ranges):

@@ -26,6 +26,7 @@ from lowering.capture.nki.isa_new import (
     unknown_engine,
     vector_engine,
 )
+from lowering.capture.nki.keywords_beta1 import documented_keywords
 from lowering.capture.nki.language_beta1 import fp32
 from lowering.capture.nki.made_beta1 import Made
 from lowering.capture.nki.ops import activation as activation_of
@@ -264,6 +265,7 @@ def dma_transpose(src: Any, *, axes: Any = None, mask: Any = None, dtype: Any = 
     return produced(dst, [], None, lambda d, m: instructions.dma_transpose(d, tile, order, m))
 
 
+documented_keywords(globals())
 _WITHOUT_MODEL = ("builtin_custom_op", "tensor_scalar_cumulative", "_tiled_offloaded_memcpy", "_tiled_offloaded_fma",
                   "dma_engine")  # fmt: skip
 

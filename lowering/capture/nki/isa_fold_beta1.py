@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from lowering.capture.nki import instructions, reductions_beta1
 from lowering.capture.nki.dtypes import dtype_name
 from lowering.capture.nki.ops import alu
@@ -52,12 +54,28 @@ def tensor_tensor_scan(
     dst = result(x.shape, promoted(x, y) if dtype is None else dtype_name(dtype))
     first, second = alu(op0), alu(op1)
 
+    _scans_whole_rows(mask, x, y, dst)
+
     def emit(d: Tensor, a: Tensor, b: Tensor, start: Any, m: Any) -> None:
-        if m is not None:
-            raise unmodelled("nisa.tensor_tensor_scan under a mask that is no box")
         instructions.tensor_tensor_scan(d, a, b, start, first, second, reverse0, reverse1, m)
 
     return produced(dst, [x, y, initial], mask, emit)
+
+
+def _scans_whole_rows(mask: Any, *tiles: Tensor) -> None:
+    """A mask has to leave the first elements of a partition, as many as it likes: what comes after is not looked at.
+
+    One that goes on after a gap, or begins later, would have to say what a scan carries over the gap.
+    """
+    rows: dict[int, int] = {}
+    for box, concrete in under(mask, tiles, tiles[-1].shape):
+        free = tuple(slice(*bounds) for bounds in box[1:])
+        for lane in range(*box[0]):
+            kept = np.zeros(tiles[-1].shape[1:], bool)
+            kept[free] = True if concrete is None else concrete[lane][free]
+            rows[lane] = rows.get(lane, 0) + 1
+            if rows[lane] > 1 or not kept.ravel()[: int(kept.sum())].all():
+                raise unmodelled("nisa.tensor_tensor_scan under a mask that leaves out elements before others")
 
 
 def bn_stats(data: Any, *, mask: Any = None, dtype: Any = None, **_: Any) -> Tensor:

@@ -15,10 +15,11 @@ import numpy as np
 
 from lowering.capture.nki.cores import Cores
 from lowering.capture.nki.dtypes import dtype_name
+from lowering.capture.nki.shared_hbm import Instance, SharedHbm
 from lowering.capture.nki.tensor_beta1 import Tensor
 from lowering.capture.nki.tensor_new import NkiTensor
 from lowering.capture.nki.tile import Tile
-from lowering.capture.nki.trace import BETA1, HBM, NEW
+from lowering.capture.nki.trace import BETA1, HBM, NEW, TARGETS, NkiTrace
 from lowering.capture.nki.tracer import active, current, here, unmodelled
 from lowering.errors import UsageError
 
@@ -50,24 +51,36 @@ class Kernel:
         if not active():
             raise UsageError(f"{here()}: a kernel is called outside of a comparison; name it with --entry")
         tracer, kind = current(), tensor_class(self.generation)
+        self._told_target(tracer.trace)
         args = tuple(argument(kind, value) for value in args)
         kwargs = {name: argument(kind, value) for name, value in kwargs.items()}
         if not self.grid:
             return self._inside(args, kwargs)
         if tracer.inside and self.generation == BETA1:
             raise UsageError(f"{here()}: {self.function.__name__} is launched on a grid inside of another kernel")
-        result, outer = None, (tracer.grid, tracer.place, tracer.shared, tracer.shared_seen)
+        result, outer = None, (tracer.grid, tracer.place, tracer.shared, tracer.instance)
         try:
-            tracer.grid, tracer.shared = self.grid, []
+            tracer.grid, tracer.shared = self.grid, SharedHbm()
             if self.generation == NEW:
                 return self._on_cores(args, kwargs)
             for place in np.ndindex(*self.grid):
-                tracer.shared_seen = 0
+                tracer.instance = Instance()
                 tracer.place = tuple(int(i) for i in place)
                 result = self._inside(args, kwargs)
+                tracer.instance_ends()
         finally:
-            tracer.grid, tracer.place, tracer.shared, tracer.shared_seen = outer
+            tracer.grid, tracer.place, tracer.shared, tracer.instance = outer
         return result
+
+    def _told_target(self, trace: NkiTrace) -> None:
+        """A note where the decorator names another device than the one that the kernel is read for."""
+        named = str(self.options.get("platform_target") or "")
+        note = (
+            f"nki: {self.function.__name__} is read for {trace.target}, and its decorator says "
+            f"platform_target={named!r}: give --target {named}"
+        )
+        if named in TARGETS and TARGETS[named] != TARGETS.get(trace.target) and note not in trace.notes:
+            trace.notes.append(note)
 
     def _inside(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The body once."""
@@ -84,7 +97,9 @@ class Kernel:
 
         def run(core: int) -> Any:
             tracer.place = tuple(int(i) for i in places[core])
-            return self._inside(args, kwargs)
+            result = self._inside(args, kwargs)
+            tracer.instance_ends()
+            return result
 
         first, *others = Cores(tracer, len(places)).run(run)
         if any(_refs(other) != _refs(first) for other in others):

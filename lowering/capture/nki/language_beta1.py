@@ -99,6 +99,7 @@ def full(shape: Any, fill_value: Any, dtype: Any, buffer: Any = None, name: str 
     noted(everything, float(fill_value) != 0.0)
     if made.storage.space == PSUM and float(fill_value) == 0.0:
         current().trace.assumed[PSUM_ZEROS] = None
+        current().cleared.add(made.storage.id)
     return made
 
 
@@ -191,7 +192,7 @@ def atomic_rmw(dst: Any, value: Any, op: Any, mask: Any = None, **_: Any) -> Non
     if getattr(op, "__name__", str(op)) != "add":
         raise unmodelled(f"nl.atomic_rmw with {op!r}")
     for box, concrete in under(mask, [place, source], place.shape):
-        instructions.dma_copy(place.cut(box), source.cut(box), concrete, rmw="add")
+        instructions.dma_copy(place.cut(box), source.cut(box), concrete, rmw="add", unique=False)
 
 
 def gather_flattened(data: Any, indices: Any, mask: Any = None, dtype: Any = None, **_: Any) -> Tensor:

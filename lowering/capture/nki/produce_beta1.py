@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from lowering.capture.nki import instructions
+from lowering.capture.nki.assumptions import assume
 from lowering.capture.nki.dtypes import dtype_name
 from lowering.capture.nki.made_beta1 import Made
 from lowering.capture.nki.masks_beta1 import Box, regions, whole
@@ -113,6 +114,7 @@ def in_sbuf(tile: Tensor) -> Tensor:
     """A tile for an engine that does not read PSUM: Beta-1's compiler copies what kernels give it from there."""
     if tile.storage.space != PSUM:
         return tile
+    assume("beta1_psum_operand")
     moved = Tensor.new(SBUF, tile.shape, tile.dtype_name)
     instructions.copy(moved, tile, "dve")
     return moved

@@ -8,14 +8,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from itertools import count, islice
-from math import prod
 from pathlib import Path
 from types import CodeType
 from typing import Any
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
+from lowering.capture.nki.psum_written import Written, elements
+from lowering.capture.nki.shared_hbm import Instance, SharedHbm
 from lowering.capture.nki.trace import ON_CHIP, SHARED_HBM, Indirect, Instr, Loop, NkiStorage, NkiTrace, Operand, View
 from lowering.capture.trace import TensorRef
 from lowering.capture.user_frames import is_user_file
@@ -65,13 +65,13 @@ class Tracer:
         self.grid: tuple[int, ...] = ()
         self.place: tuple[int, ...] = ()
         self.inside = 0  # kernels that are running, one in the other
-        self.shared: list[NkiStorage] = []  # shared HBM that a grid's instances make, in order
-        self.shared_seen = 0
+        self.shared, self.instance = SharedHbm(), Instance()  # of a grid, and what the running instance made of it
         self.held: dict[Any, Any] = {}  # accumulators of Beta-1's loop_reduce
         self.made_in: dict[int, tuple[Loop, ...]] = {}  # the turns in which storages were made
         self.backwards = False  # Beta-1: the turns of loops whose body is traced once
+        self.cleared: set[int] = set()  # Beta-1: PSUM storages that nl.zeros has made
         self._ids, self._loop_ids = count(), count()
-        self._written: dict[int, np.ndarray] = {}  # PSUM storages: which elements a matmul has written
+        self._written = Written()
 
     def __enter__(self) -> Tracer:
         _ACTIVE.append(self)
@@ -92,21 +92,23 @@ class Tracer:
         return self._new(space, dtype, extents, more)
 
     def _shared(self, dtype: str, extents: tuple[int, ...], more: dict[str, Any]) -> NkiStorage:
-        """Every instance of a grid has the same shared HBM: its n-th tensor is the n-th of the first instance."""
-        if self.shared_seen == len(self.shared):
-            self.shared.append(self._new(SHARED_HBM, dtype, extents, more))
-        made = self.shared[self.shared_seen]
-        self.shared_seen += 1
+        """Every instance of a grid has the same shared HBM."""
         span = here()
+        key, made = self.shared.known(self.instance, span, self.loops)
+        if made is None:
+            made = self.shared.tensors[key] = self._new(SHARED_HBM, dtype, extents, more)
         if (made.dtype, made.shape) != (dtype, extents):
             raise UsageError(
                 f"{span}: shared HBM {extents} in {dtype} where the grid's first instance has {made.shape}"
             )
-        if (made.span.file, made.span.line) != (span.file, span.line):
-            raise unmodelled(
-                f"shared HBM that some instances of a grid do not make (the first has that of {made.span})"
-            )
         return made
+
+    def instance_ends(self) -> None:
+        """One instance of the running grid has come to its end."""
+        unclear = self.shared.unclear(self.instance)
+        if unclear is not None:
+            said = f"shared HBM that some instances of a grid do not make (the first has that of {unclear.span})"
+            raise Unsupported(f"{said}, which is not modelled yet", unclear.span)
 
     def _new(self, space: str, dtype: str, extents: tuple[int, ...], more: dict[str, Any]) -> NkiStorage:
         core = self.core if space in ON_CHIP else 0
@@ -135,25 +137,21 @@ class Tracer:
     def accumulates(self, dst: TensorRef, asked: bool | None, mask: np.ndarray | None = None) -> bool | np.ndarray:
         """The accumulate flag of a matmul: as asked, else False at the first write of a location and True later."""
         seen = self._window(dst)
-        before = seen.copy()
+        before = elements(seen, dst.shape)
         seen[... if mask is None else mask] = True
         if asked is not None:
             return bool(asked)
         return bool(before.flat[0]) if before.all() or not before.any() else before
 
     def _window(self, dst: TensorRef) -> np.ndarray:
-        """Which elements of a view a matmul has written: writable, in the view's shape."""
+        """Which elements of a view a matmul has written (psum_written.Written.window)."""
         storage = self.trace.storages[dst.storage]
-        size = prod(storage.shape)
         if dst.dtype != storage.dtype:
             raise unmodelled(f"a product that is written to a {storage.dtype} tile as {dst.dtype}")
-        reaches = [stride * (extent - 1) for stride, extent in zip(dst.strides, dst.shape, strict=True)]
-        low, high = (dst.offset + sum(bound(reach, 0) for reach in reaches) for bound in (min, max))
-        if low < 0 or high >= size:
-            raise UsageError(f"{here()}: a product is written beyond its tile of shape {storage.shape}")
-        if dst.storage not in self._written:
-            self._written[dst.storage] = np.zeros(size, bool)
-        return as_strided(self._written[dst.storage][dst.offset :], dst.shape, dst.strides)
+        found = self._written.window(storage, dst)
+        if found is None:
+            raise UsageError(f"{here()}: a product is written beyond its tile of shape {storage.shape}, or beyond PSUM")
+        return found
 
     def mark(self, dst: TensorRef, written: bool) -> None:
         """Beta-1: what an instruction other than a matmul left in PSUM is added to; zeros are not."""

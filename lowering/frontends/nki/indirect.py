@@ -70,10 +70,22 @@ def places(state: State, view: Indirect) -> Value:
         if base.strides[axis] and base.shape[axis] > 1:
             walked = b("mul", b.index(base.shape, axis), b.constant(base.strides[axis], I64, base.shape))
             total = b("add", total, walked)
+    if view.kind == "free":
+        return b("select", _within_rows(state, view, moved), total, b.like(-1, total))
     if view.kind != "vector" or not view.step or _bounded_by_storage(state, view):
         return total
     within = b("and", b.cmp("ge", moved, b.like(0, moved)), b.cmp("lt", moved, b.like(view.step, moved)))
     return b("select", within, total, b.like(-1, total))
+
+
+def _within_rows(state: State, view: Indirect, moved: Value) -> Value:
+    """Whether what an index adds to the address stays within the partition of the tile."""
+    b, (lanes, first) = state.builder, view.base.strides
+    storage = state.trace.storages[view.base.storage]
+    row = prod(storage.shape[storage.blocks + 1 :]) * size_of(storage.dtype) // size_of(view.base.dtype)
+    starts = (view.base.offset + lanes * np.indices(view.base.shape)[0]) % row
+    place = b("add", b("mul", moved, b.like(first, moved)), b.constant(starts, I64))
+    return b("and", b.cmp("ge", place, b.like(0, place)), b.cmp("lt", place, b.like(row, place)))
 
 
 def _bounded_by_storage(state: State, view: Indirect) -> bool:

@@ -40,6 +40,7 @@ SENTENCES = {
     "tfloat32": "a tfloat32 operand is rounded to 10 fraction bits where the PE reads it (assumed)",
     "bn_stats": "bn_stats and bn_aggr sum up squared differences from the mean, and no elements give zeros (assumed: "
     "not documented)",
+    "average": "an average over partitions is their sum in f32, divided by their number (assumed: not documented)",
     "gather_unit": "an index of local_gather counts elements (the SDK's unit test multiplies it by num_elem_per_idx)",
     "mixed_bits": "operands of a bit operation are extended to the wider one's width by value (assumed)",
     "int32_uint32_copy": "a copy between int32 and uint32 keeps the bits (assumed: other changes of dtype pass "

@@ -69,6 +69,7 @@ def tensor_partition_reduce(state: State, instr: Instr) -> None:
         return put_bits(state, instr, _bits(state, op, x, 0))
     value = folded(state, "add" if op == "average" else op, to_f32(b, x), 0)
     if op == "average":
+        state.assume("average")
         value = b("div", value, b.like(float(x.type.shape[0]), value))
     return state.put_f32(instr, value)
 

@@ -191,14 +191,23 @@ def test_a_place_and_an_accumulator_are_of_one_core() -> None:
 
 
 def test_cores_that_make_different_shared_tensors() -> None:
-    """The n-th tensor of both is one, where both make it."""
+    """What both make at one place of the source is one tensor; which of several is which has to be clear."""
 
     def kernel(x: Any) -> Any:
-        if nl.program_id(0) == 0:
+        core = nl.program_id(0)
+        if core == 0:
             nl.ndarray((8, 6), nl.float32, buffer=nl.shared_hbm)
         out = nl.ndarray((8, 6), nl.float32, buffer=nl.shared_hbm)
-        nisa.dma_copy(out, x)
+        nisa.dma_copy(out[4 * core : 4 * core + 4], x[4 * core : 4 * core + 4])
         return out
 
+    assert np.array_equal(run(nki.jit(kernel)[2]), X)
+
+    def unclear(x: Any) -> Any:
+        core = nl.program_id(0)
+        made = [nl.ndarray((8, 6), nl.float32, buffer=nl.shared_hbm) for _ in range(2 - core)]
+        nisa.dma_copy(made[-1][4 * core : 4 * core + 4], x[4 * core : 4 * core + 4])
+        return made[0]
+
     with pytest.raises(Unsupported, match="some instances of a grid do not make"):
-        traced(nki.jit(kernel)[2])
+        traced(nki.jit(unclear)[2])

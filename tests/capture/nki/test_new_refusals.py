@@ -158,7 +158,7 @@ def test_what_only_the_device_knows_is_not_modelled() -> None:
             _ = register + 1
         with unmodelled("nl.dynamic_range with a bound"):
             next(nl.dynamic_range(sb(1, 1)))
-        with unmodelled("a number from a register"):
+        with unmodelled("nl.dynamic_range with a bound"):
             next(nl.dynamic_range(register))
         with unmodelled("a slice whose start only the device knows"):
             sb(4, 32)[:, register:]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ from lowering.capture.nki import instructions as isa
 from lowering.capture.nki.tile import Tile
 from lowering.capture.nki.trace import PSUM
 from lowering.errors import Unsupported
-from tests.frontends.nki.instruction_runs import BF16, given, lowered, part, run, same, tile, value
+from tests.frontends.nki.instruction_runs import BF16, given, lowered, part, run, same, tile, traced, value
 
 
 def small(*shape: int, dtype: type = np.float32, seed: int = 0) -> np.ndarray:
@@ -163,3 +165,29 @@ def test_only_the_tensor_engine_reads_tfloat32() -> None:
 
     with pytest.raises(Unsupported, match="nc_copy of a tfloat32 tile"):
         lowered(body, given(4, 3))
+
+
+@pytest.mark.parametrize(
+    ("place", "adds"), [((0, 0), True), ((0, 16), "some"), ((4, 0), "some"), ((8, 0), False), ((0, 32), False)]
+)
+def test_what_a_pass_adds_to_is_told_by_place(place: tuple[int, int], adds: Any) -> None:
+    """Two tiles of PSUM at addresses of the source: where the second overlaps the first, a sum goes on."""
+    x, y = small(4, 8), small(4, 8, seed=1)
+
+    def body(a: Tile, c: Tile) -> tuple[Tile, Tile]:
+        first = Tile.new(PSUM, (8, 8), "float32", pinned=(0, 0))
+        second = Tile.new(PSUM, (8, 8), "float32", pinned=place)
+        isa.nc_matmul(first, a, c)
+        isa.nc_matmul(second, a, c)
+        return first, second
+
+    trace = traced(body, x, y)
+    flag = trace.instrs[1].attrs["accumulate"]
+    assert isinstance(flag, np.ndarray) if adds == "some" else flag is adds
+    ran, one = run(body, x, y), x.T @ y
+    memory = np.zeros((24, 24), np.float32)
+    memory[:8, :8] = one
+    lanes, columns = slice(place[0], place[0] + 8), slice(place[1] // 4, place[1] // 4 + 8)
+    memory[lanes, columns] += one
+    same(ran.values[0], memory[:8, :8])
+    same(ran.values[1], memory[lanes, columns])

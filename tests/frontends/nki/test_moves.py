@@ -122,6 +122,23 @@ def test_a_group_of_partitions_shares_its_columns(lanes: int) -> None:
     same(value(body, x, index), x[p, index[p // 16 * 16 + j % 16, j // 16]])
 
 
+def test_a_column_beyond_the_partition_is_no_particular_value() -> None:
+    """It is not the next partition's."""
+    data, index = given(16, 10), np.full((16, 1), 3, np.uint16)
+    index[5:7, 0] = 10, 9
+
+    def body(a: Tile, i: Tile) -> Tile:
+        dst = tile((16, 16))
+        isa.copy(dst, chosen(a.remade((16, 16), a.strides), i, "free", step=16, dim=1), "dve")
+        return dst
+
+    ran = run(body, data, index)
+    columns = index[np.arange(16) % 16, 0]
+    assert np.array_equal(ran.poison[0], np.broadcast_to(columns > 9, (16, 16)))
+    inside = columns <= 9
+    same(ran.values[0][:, inside], data[:, columns[inside]])
+
+
 def test_an_index_of_a_kind_without_a_meaning_is_refused() -> None:
     def body(a: Tile, i: Tile) -> Tile:
         dst = tile((3, 4))
