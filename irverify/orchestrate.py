@@ -25,6 +25,7 @@ from irverify import (
     faults,
     inference,
     interleaved,
+    jax_flags,
     oversize,
     repeated,
     retuned,
@@ -142,6 +143,7 @@ def _run(prepared: Prepared, options: CompareOptions, exchange: Exchange, progre
     report.findings += faults.findings(programs, files)
     for a, b in list(zip(*programs))[:1]:
         report.findings += faults.missing_attributes(a, b, files)
+        report.findings += jax_flags.findings(exchange, (a, b), files)
     report.findings += retuned.findings(exchange, files, _briefly(options))
     found, check = cotangents.examine(exchange, files, _briefly(options))
     report.findings += found

@@ -58,6 +58,29 @@ ENTRIES = (
         """Give both modes the same meaning; compare models in evaluation mode by building them so.""",
     ),
     Entry(
+        "dot-precision",
+        "two jax programs ask for products of f32 in other precisions",
+        """One side fixes the precision of its products (HIGHEST, an algorithm) where the other leaves DEFAULT or HIGH.
+        Both are taken as f32, which they are on a CPU; a TPU rounds the operands of DEFAULT to bf16, a GPU those of HIGH
+        to TF32. The verdict is about f32; the exit code stays.""",
+        """jax.default_matmul_precision and precision= are easily lost in a port, and cost most digits on a TPU.""",
+        """
+        jnp.dot(x, w)                                    # for jnp.dot(x, w, precision=jax.lax.Precision.HIGHEST)
+        """,
+        """Ask for the same precision on both sides.""",
+    ),
+    Entry(
+        "donated-argument",
+        "one jax program gives an argument's memory away, the other does not",
+        """A jit with donate_argnums or donate_argnames may reuse the memory of an argument, and the caller cannot use
+        that array afterwards. Results are the same; the exit code stays.""",
+        """Code that called the other side and went on using the argument fails, on devices that donate.""",
+        """
+        step = jax.jit(update, donate_argnums=0)         # for jax.jit(update)
+        """,
+        """Donate on both sides or on neither, or know the callers.""",
+    ),
+    Entry(
         "bounds-apart",
         "the two programs put a bound one step apart, and nothing that was tried lies between",
         """A comparison of lengths, places or random draws with a fixed bound parts numbers at one place in A and a step

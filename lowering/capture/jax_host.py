@@ -48,8 +48,16 @@ def capture_jax(
         lowered = _lower(traced, notes)
     trace = _trace(jax, lowered, inputs, outputs, notes)
     trace.findings = device_findings(traced.jaxpr, TPU if device.startswith("tpu") else ANY)
-    trace.notes += [str(finding) for finding in trace.findings]
+    trace.notes += [str(finding) for finding in trace.findings] + _donated(traced.jaxpr.jaxpr, [n for n, _ in inputs])
     return trace
+
+
+def _donated(jaxpr: Any, names: Sequence[str]) -> list[str]:
+    """A note on the arguments that the function's own jit gives away: here its call is part of a larger one."""
+    known = dict(zip(map(id, jaxpr.invars), names, strict=True))
+    flags = [(id(v), flag) for eqn in jaxpr.eqns for v, flag in zip(eqn.invars, eqn.params.get("donated_invars", ()))]
+    given = [known[place] for place, flag in flags if flag and place in known]
+    return [f"donates {', '.join(dict.fromkeys(given))}: a caller cannot use it after the call"] if given else []
 
 
 def _jax() -> Any:
