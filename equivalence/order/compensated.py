@@ -143,14 +143,18 @@ def _linear(graph: Graph, lane: int, basis: set[int], depth: int) -> Form | None
     if made.name == "add" and set(_operands(graph, made)) < basis:
         return None  # the sum once more: its error is not in it
     if made.name in ("add", "sub"):
-        a, b = (_linear(graph, i, basis, depth + 1) for i in _operands(graph, made))
+        first, second = _operands(graph, made)
+        a = _linear(graph, first, basis, depth + 1)
+        b = None if a is None else _linear(graph, second, basis, depth + 1)  # most lanes fail at the first
         return None if a is None or b is None else _plus(a, b, 1 if made.name == "add" else -1)
     if made.name == "neg":
         inner = _linear(graph, graph.source(made.given()), basis, depth + 1)
         return None if inner is None else _plus({}, inner, -1)
     if made.name == "select":
+        if not _by_magnitude(graph, made):
+            return None
         ways = [_linear(graph, graph.source(made.given(i)), basis, depth + 1) for i in (1, 2)]
-        return ways[0] if ways[0] == ways[1] and _by_magnitude(graph, made) else None
+        return ways[0] if ways[0] == ways[1] else None
     return None
 
 

@@ -56,6 +56,7 @@ def accumulations(trace: Trace, root: int) -> list[Accumulation]:
     Raises OutOfTime past the deadline of runs: behind an element of a chain of products lie all elements of the others.
     """
     graph = Graph(trace)
+    sums = Sums(graph)
     seen: set[int] = set()
     kinds: dict[tuple[object, ...], list[Accumulation]] = {}
     waiting = [graph.source(root)]
@@ -70,7 +71,7 @@ def accumulations(trace: Trace, root: int) -> list[Accumulation]:
         if not additive(graph, made):
             waiting.extend(reversed([graph.source(i) for i in _operands(made)]))
             continue
-        region = Region(graph, made)
+        region = Region(graph, made, sums)
         waiting.extend(graph.source(i) for lanes in reversed(region.terms) for i in lanes)
         found = region.accumulation()
         if found.tree.size > 2 or found.tree.open_steps():
@@ -102,10 +103,13 @@ def _datum(graph: Graph, lane: int) -> object:
 
 
 class Region:
-    """The accumulation that ends in one lane: its steps and terms, collected without recursion."""
+    """The accumulation that ends in one lane: its steps and terms, collected without recursion.
 
-    def __init__(self, graph: Graph, root: Made) -> None:
-        self.graph, self.root, self.sums = graph, root, Sums(graph)
+    ``sums``: the plans of the graph's additive lanes, which overlapping regions share.
+    """
+
+    def __init__(self, graph: Graph, root: Made, sums: Sums) -> None:
+        self.graph, self.root, self.sums = graph, root, sums
         self.plan = self.sums.plan
         self.order = self._collect()
         self.leaves = self._leaves()
