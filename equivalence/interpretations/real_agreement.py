@@ -5,7 +5,7 @@ Takes Lanes with the planes of one Real; gives an Agreement.  A mismatch refutes
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,7 +28,8 @@ class Agreement:
     ``mismatch``: a channel without a root of a
     non-residue differs, or the samples do.  ``stubborn``: only channels with such roots could be compared, and they
     differ, which says nothing (sqrt(x)^2 against x): other primes may clear these lanes.  ``incomparable``: no common
-    valid channel.  ``clean_fraction``: lanes compared in a channel without such roots.
+    valid channel.  ``clean_fraction``: lanes compared in a channel without such roots.  ``void_fraction``: lanes that
+    are no number on either side (0/0 in a row whose mask keeps nothing): out of scope, and neither equal nor not.
     """
 
     equal: bool
@@ -39,6 +40,7 @@ class Agreement:
     incomparable: Array
     sample_gap: float
     residues_differ: bool = False
+    void_fraction: float = 0.0
 
     @property
     def equal_residues(self) -> bool:
@@ -60,6 +62,7 @@ def together(agreements: Sequence[Agreement]) -> Agreement:
         incomparable=incomparable,
         sample_gap=max(a.sample_gap for a in agreements),
         residues_differ=any(a.residues_differ for a in agreements),
+        void_fraction=max(a.void_fraction for a in agreements),
     )
 
 
@@ -100,7 +103,8 @@ def agree(real: object, out_a: Lanes, out_b: Lanes) -> Agreement:
     mismatch = differing | (tags[0] != tags[1]) | (valid.any(0) & (gap > SAMPLES_MEET))
     mismatch = mismatch & ~undefined
     stubborn = valid.any(0) & ~clean.any(0) & differs.any(0) & ~mismatch & ~undefined
-    incomparable = (~valid.any(0) & ~same_tag & ~mismatch) | undefined
+    void = no_number(a) & no_number(b)
+    incomparable = ((~valid.any(0) & ~same_tag & ~mismatch) | undefined) & ~void
     agreeing = ~(mismatch | stubborn | incomparable)
     size = max(1, agreeing.size)
     return Agreement(
@@ -112,6 +116,7 @@ def agree(real: object, out_a: Lanes, out_b: Lanes) -> Agreement:
         incomparable=incomparable,
         sample_gap=float(gap[np.isfinite(gap)].max(initial=0.0)),
         residues_differ=bool(((differing | (tags[0] != tags[1])) & ~undefined).any()),
+        void_fraction=float(void.sum() / size),
     )
 
 
@@ -125,6 +130,13 @@ def _undefined(planes: dict[str, Array]) -> Array:
     poison = planes.get("poison")
     undefined = np.isnan(planes["sample"])
     return undefined if poison is None else undefined | (poison != 0)
+
+
+def no_number(planes: Mapping[str, Array]) -> Array:
+    """Lanes that are NaN by the rules of arithmetic, not for being undefined."""
+    poison = planes.get("poison")
+    none = np.isnan(planes["sample"]) & ((planes["mark"] & BOTH) == 0)
+    return none if poison is None else none & (poison == 0)
 
 
 def _infinity(planes: dict[str, Array]) -> Array:

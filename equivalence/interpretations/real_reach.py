@@ -14,6 +14,7 @@ import numpy as np
 
 from equivalence.evaluator.lanes import Lanes, Planes
 from equivalence.interpretations.base import Interpretation, Site
+from equivalence.interpretations.real_agreement import no_number
 from equivalence.interpretations.real_cell import CONCRETE, Array, Cell, cell, where
 from equivalence.interpretations.real_extrema import along, full
 from equivalence.interpretations.real_sites import Sites
@@ -53,14 +54,18 @@ class Reached(Interpretation):
         self.sites.steer(self.steering)
         total = list(self.steering)
         for lanes in outputs:
-            for k, word in enumerate(self._words(lanes)):
+            for k, word in enumerate(self._words(lanes, numbers=True)):
                 total[k] |= word
         self.steering = [0] * len(total)
         self.sites.reach(total)
 
-    def _words(self, lanes: Lanes) -> list[int]:
+    def _words(self, lanes: Lanes, numbers: bool = False) -> list[int]:
+        """``numbers``: of lanes that are some number; in 0/0 there is nothing to see."""
         planes = lanes.planes or {}
-        return [int(np.bitwise_or.reduce(planes[name], axis=None)) if name in planes else 0 for name in self.planes]
+        void = no_number(planes) if numbers and "sample" in planes else np.zeros((), bool)
+        found = [planes.get(name, np.zeros((), np.uint64)) for name in self.planes]
+        found = [np.where(void, np.uint64(0), plane) for plane in found] if void.any() else found
+        return [int(np.bitwise_or.reduce(plane, axis=None)) for plane in found]
 
     # -- primitives ----------------------------------------------------------------------------------------------
 

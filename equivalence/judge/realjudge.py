@@ -34,6 +34,7 @@ PRIMES = 3
 #: Sets on which computed values tie though their residues differ: a mismatch there says nothing, nor does an outcome.
 DEGENERATE = frozenset(["zero", "all equal", "tiny", "minute", inputs.MASKED, beyond.PAST, *beyond.BEYOND])
 MOST_DRAWS = 12  # of inputs' residues, until every lane was seen without a root of a non-residue
+MOST_VOID = 0.5  # of an output's lanes on the given inputs that may be no numbers on either side
 DRAW = 1000  # between the seeds of draws
 MOST_MORE = 1 << 15  # input elements of a set of shapes that is steered beside the smallest
 WATCHED = frozenset(["a hundred times as large", "negative", "positive"])  # where only a large set of shapes leads
@@ -207,7 +208,9 @@ def _under(judge: Judge, pair: Pair, reals: list[Real], arrays: inputs.Arrays, l
         if number + 1 >= least and (judge.late() or all(w.equal or w.mismatch.any() for w in wholes)):
             break
     given = arrays is pair.inputs
-    return [whole.equal or (not given and whole.equal_residues) for whole in wholes]
+    if not given:
+        return [whole.equal or whole.equal_residues for whole in wholes]
+    return [whole.equal and whole.void_fraction <= MOST_VOID for whole in wholes]
 
 
 def _steer(judge: Judge, pair: Pair, reals: list[Real], only: Collection[str] = ()) -> list[tuple[Span, str]]:
