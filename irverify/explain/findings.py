@@ -61,8 +61,8 @@ ENTRIES = (
         "dot-precision",
         "two jax programs ask for products of f32 in other precisions",
         """One side fixes the precision of its products (HIGHEST, an algorithm) where the other leaves DEFAULT or HIGH.
-        Both are taken as f32, which they are on a CPU; a TPU rounds the operands of DEFAULT to bf16, a GPU those of HIGH
-        to TF32. The verdict is about f32; the exit code stays.""",
+        Both are taken as f32, which they are on a CPU; a TPU rounds the operands of DEFAULT to bf16, a GPU those of
+        HIGH to TF32. The verdict is about f32; the exit code stays.""",
         """jax.default_matmul_precision and precision= are easily lost in a port, and cost most digits on a TPU.""",
         """
         jnp.dot(x, w)                                    # for jnp.dot(x, w, precision=jax.lax.Precision.HIGHEST)
