@@ -32,6 +32,7 @@ class Coverage(set[Fact]):
         if results and not any(x.data.size for x in results):
             return  # of an empty array: nothing was computed
         self.add((op.span, op.name))
+        self.cuts.passed_on(op)
         if op.name == "cmp":
             self.cuts.compared(op, operands)
         place = _BY_CONDITION.get(op.name)

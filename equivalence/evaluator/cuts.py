@@ -14,11 +14,12 @@ import numpy as np
 
 from equivalence.evaluator.lanes import FLOAT_DATA, Lanes
 from lowering.errors import Span
-from lowering.ir.program import Op
+from lowering.ir.program import Op, Value
 
 MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 BELOW = ("lt", "ge")  # predicates that put the bound itself with what is larger
 MOST = 256  # cuts of one run
+_MOVES = ("reshape", "broadcast", "transpose")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +45,22 @@ class Parted:
 
 
 class Cuts(dict[Cut, Parted]):
-    """The cuts of one run of one side."""
+    """The cuts of one run of one side; ``drawn``: values that a stream has given, which are nobody's input."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.drawn: set[Value] = set()
+
+    def passed_on(self, op: Op) -> None:
+        """Notes draws, in whatever shape."""
+        if op.name == "random" or (op.name in _MOVES and op.operands[0] in self.drawn):
+            self.drawn.update(op.results)
 
     def compared(self, op: Op, operands: Sequence[Lanes]) -> None:
         """Notes ``x < c`` and its like, where c is one number and x are several; nothing of what floats were given."""
         pred = op.attrs["pred"]
-        if pred not in MIRRORED or any(x.taint == FLOAT_DATA for x in operands) or len(self) >= MOST:
+        given = any(x.taint == FLOAT_DATA and v not in self.drawn for x, v in zip(operands, op.operands, strict=True))
+        if pred not in MIRRORED or given or len(self) >= MOST:
             return
         sizes = [x.data.size for x in operands]
         if min(sizes) != 1 or max(sizes) == 1:

@@ -48,6 +48,16 @@ def drawn(pred: str, threshold: float, turned: bool = False) -> Body:
     return body
 
 
+def stream(pred: str, threshold: float) -> Body:
+    """A dropout by numbers of a stream."""
+
+    def body(k, x, i):
+        r = k.b("random", to="f32", shape=x.type.shape, dist="uniform", stream=1 << 40)
+        return k.where(k.cmp(pred, r, threshold), x, 0.0)
+
+    return body
+
+
 def codes(report: Report) -> list[tuple[str, str]]:
     return [(found.code, found.severity) for found in report.findings if found.code == CODE]
 
@@ -58,6 +68,7 @@ def codes(report: Report) -> list[tuple[str, str]]:
     (kept("ge", 128), kept("gt", 128)),
     (drawn("gt", 0.5001), drawn("ge", 0.5001)),
     (drawn("gt", 0.5001), drawn("lt", 0.5001)),
+    (stream("gt", 0.5), stream("ge", 0.5)),
 ])  # fmt: skip
 def test_bounds_that_are_apart_where_nothing_reaches_them(a: Body, b: Body) -> None:
     report = judged(a, b)
@@ -72,6 +83,7 @@ def test_bounds_that_are_apart_where_nothing_reaches_them(a: Body, b: Body) -> N
     (kept("lt", 128), lambda k, x, i: x),
     (drawn("gt", 0.5001), drawn("gt", 0.5001)),
     (drawn("gt", 0.5), drawn("lt", 0.5, turned=True)),
+    (stream("gt", 0.5), stream("gt", 0.5)),
 ])  # fmt: skip
 def test_other_spellings_of_one_bound(a: Body, b: Body) -> None:
     report = judged(a, b)
