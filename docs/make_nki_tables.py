@@ -22,7 +22,7 @@ from generated import DOCS, finish, table
 from irverify.explain.legality import ENTRIES
 from lowering.capture import nki
 from lowering.capture.nki import assumptions
-from lowering.capture.nki.language_beta1 import APART, PSUM_ZEROS
+from lowering.capture.nki.language_beta1 import PSUM_ZEROS
 from lowering.capture.nki.loops_beta1 import LOOP_REDUCE
 from lowering.frontends.nki import HANDLERS
 from lowering.frontends.nki.model import SENTENCES
@@ -69,7 +69,7 @@ def _modules() -> Iterator[ModuleType]:
 
 def parameters() -> str:
     rows = list({**SENTENCES, **assumptions.SENTENCES}.items())
-    rows += [(said.partition(": ")[0], said.partition(": ")[2]) for said in (APART, LOOP_REDUCE, PSUM_ZEROS)]
+    rows += [(said.partition(": ")[0], said.partition(": ")[2]) for said in (LOOP_REDUCE, PSUM_ZEROS)]
     return table(("parameter", "what is taken"), [(f"`{name}`", said) for name, said in rows])
 
 

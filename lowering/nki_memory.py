@@ -15,7 +15,7 @@ from lowering.capture.nki.dtypes import size_of
 from lowering.capture.nki.trace import Indirect, Instr, NkiTrace
 from lowering.capture.nki.tracer import addresses
 from lowering.capture.trace import TensorRef
-from lowering.errors import Span, Unsupported
+from lowering.errors import UNKNOWN_SPAN, Span, Unsupported
 from lowering.frontends.nki.numerics import kir_dtype
 from lowering.frontends.nki.packed import HELD
 from lowering.ir.builder import Builder
@@ -33,9 +33,8 @@ class NkiMemory(Memory):
         self._storages, self._places = trace.storages, Places(trace.storages)
         self._units: dict[int, int] = {}  # bytes of the narrowest elements that a buffer is viewed as
         for storage, dtype in sorted(_viewed(trace, instrs)):
-            region = self._places.regions.get(storage)
-            buffer = storage if region is None else region.storage
-            self._units[buffer] = min(size_of(dtype), self._units.get(buffer, 8))
+            for buffer in self._places.buffers_of(storage) if storage in self._places.sharing else (storage,):
+                self._units[buffer] = min(size_of(dtype), self._units.get(buffer, 8))
 
     def read(self, ref: TensorRef) -> Value:
         return super().read(self._places.placed(ref))
@@ -73,14 +72,15 @@ class NkiMemory(Memory):
         return kir_dtype(ref.dtype)
 
     def _allocated(self, storage: int) -> tuple[int, Span]:
-        entry, region = self._storages[storage], self._places.regions.get(storage)
+        region, entry = self._places.buffers.get(storage), self._storages.get(storage)
         if region is not None:
-            return region.nbytes, entry.span
+            return region.nbytes, UNKNOWN_SPAN if entry is None else entry.span
+        assert entry is not None
         return prod(entry.shape) * size_of(entry.dtype), entry.span
 
     def _enter(self, storage: int) -> None:
-        entry = self._storages[storage]
-        if entry.origin == "data" and entry.data is not None:
+        entry = self._storages.get(storage)
+        if entry is not None and entry.origin == "data" and entry.data is not None:
             ref = TensorRef(storage, entry.dtype, (entry.data.size,), (1,))
             self.write(ref, self._builder.constant(entry.data.reshape(-1), kir_dtype(entry.dtype)))
 

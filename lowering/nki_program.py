@@ -38,10 +38,11 @@ def lower_nki(trace: NkiTrace, model: Model | None = None) -> Program:
 
 
 def digest(trace: NkiTrace, model: Model | None = None) -> str:
-    """What open choices can depend on: instructions, memory, constants, model and target, not where they are written."""
+    """What open choices can depend on: instructions, memory, constants, model, target, not where they are written."""
     found = hashlib.sha256(repr((trace.target, trace.version, model or Model())).encode())
     for entry in trace.storages.values():
-        place = (entry.id, entry.space, entry.dtype, entry.shape, entry.origin, entry.pinned, entry.blocks, entry.core)
+        place = (entry.id, entry.space, entry.dtype, entry.shape, entry.origin, entry.pinned, entry.pins, entry.blocks,
+                 entry.core)  # fmt: skip
         found.update(repr(place).encode())
         if entry.origin == "data" and entry.data is not None:
             found.update(np.ascontiguousarray(entry.data).tobytes())

@@ -10,7 +10,6 @@ from math import prod
 import numpy as np
 
 from lowering.capture.nki.dtypes import size_of
-from lowering.capture.nki.text import dense
 from lowering.capture.nki.trace import NkiTrace
 from lowering.capture.trace import TensorRef
 from lowering.errors import Unsupported
@@ -31,7 +30,7 @@ class History:
 
     def shared(self, storage: int) -> bool:
         """Whether another tile has some of the same place."""
-        return storage in self._places.regions
+        return storage in self._places.sharing
 
     def reaches(self, ref: TensorRef) -> bool:
         """Whether the view lies in its tensor, and in a shared memory where that can be said."""
@@ -84,8 +83,9 @@ class History:
 
     def fill(self, storage: int, number: int) -> None:
         """Something of the storage is written, and nobody knows what: all of it counts as written."""
-        entry = self._trace.storages[storage]
-        self.write(TensorRef(storage, entry.dtype, entry.shape, dense(entry.shape)), number)
+        for part in self._places.parts(storage):
+            if self.reaches(part):
+                self.write(part, number)
 
     def _unit(self, ref: TensorRef) -> int:
         """The unit of ref's storage, made as fine as ref needs."""
@@ -98,10 +98,11 @@ class History:
         return self._units[ref.storage]
 
     def _enter(self, storage: int) -> None:
-        region, entry = self._places.regions.get(storage), self._trace.storages[storage]
+        region = self._places.buffers.get(storage)
         if region is not None:
             self._writers[storage], self._units[storage] = np.zeros(region.nbytes, np.int32), 1
             return
+        entry = self._trace.storages[storage]
         empty, size = entry.origin == "empty", prod(entry.shape)
         self._writers[storage] = np.zeros(size, np.int32) if empty else np.full(size, GIVEN, np.int32)
         self._units[storage] = size_of(entry.dtype)

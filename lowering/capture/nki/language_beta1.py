@@ -38,14 +38,13 @@ from lowering.capture.nki.placeholders import placeholder
 from lowering.capture.nki.produce_beta1 import hbm_of, produced, result, tensor_of, tile_of, under
 from lowering.capture.nki.reductions_beta1 import all, max, mean, min, prod, rms_norm, softmax, sum, var
 from lowering.capture.nki.tensor_beta1 import Tensor, block_count
-from lowering.capture.nki.tile import Tile
+from lowering.capture.nki.tile import Tile, dense
 from lowering.capture.nki.trace import HBM, PSUM, SBUF, SHARED_HBM
 from lowering.capture.nki.tracer import current, here, unmodelled
 
 sbuf, psum = MemoryRegion(SBUF), MemoryRegion(PSUM)
 hbm, shared_hbm = MemoryRegion(HBM), MemoryRegion(SHARED_HBM)
 private_hbm = hbm
-APART = "beta1_allocation: tensors that ncc.sbuf or ncc.psum place share no memory with each other"
 PSUM_ZEROS = "beta1_psum_zeros: the first product that is added to zeros of nl.zeros in PSUM overwrites them"
 FUNCTIONS = [
     affine_range, all_reduce, loop_reduce, nc, num_programs, program_id, program_ndim, sequential_range, spmd_dim,
@@ -84,23 +83,32 @@ def ndarray(shape: Any, dtype: Any, buffer: Any = None, name: str = "", **_: Any
     kind = dtype_name(dtype)
     if not isinstance(buffer, Allocation):
         return Tensor.allocated(str(buffer or sbuf), extents, kind, name=name)
-    if buffer.placed is not None:
-        current().trace.assumed[APART] = None
     blocks = block_count(extents)
     free = [int(n) for n in extents[blocks + 1 :]]
-    tiles = buffer.tiles([int(n) for n in extents[:blocks]], int(extents[blocks]), int(np.prod(free)) * size_of(kind))
-    return Tensor.allocated(buffer.space, extents, kind, tiles, name=name)
+    nbytes = int(np.prod(free)) * size_of(kind)
+    tiles, pins = buffer.tiles([int(n) for n in extents[:blocks]], int(extents[blocks]), nbytes)
+    place = {"pins": tuple(pins)} if blocks else {"pinned": pins[0] if pins else None}
+    return Tensor.allocated(buffer.space, extents, kind, tiles, name=name, **place)
 
 
 def full(shape: Any, fill_value: Any, dtype: Any, buffer: Any = None, name: str = "", **_: Any) -> Tensor:
     made = ndarray(shape, dtype, buffer, name)
-    everything = Tensor.whole(made.storage)
-    instructions.memset(everything, fill_value)
-    noted(everything, float(fill_value) != 0.0)
+    for part in _tiles_of(made):
+        instructions.memset(part, fill_value)
+        noted(part, float(fill_value) != 0.0)
     if made.storage.space == PSUM and float(fill_value) == 0.0:
         current().trace.assumed[PSUM_ZEROS] = None
         current().cleared.add(made.storage.id)
     return made
+
+
+def _tiles_of(tensor: Tensor) -> list[Tensor]:
+    """All of its memory: one view, or one for each tile that the source places."""
+    storage = tensor.storage
+    if not storage.pins:
+        return [Tensor.whole(storage)]
+    shape = storage.shape[storage.blocks :]
+    return [Tensor(storage, shape, dense(shape), int(np.prod(shape)) * n) for n in range(len(storage.pins))]
 
 
 def zeros(shape: Any, dtype: Any, buffer: Any = None, name: str = "", **_: Any) -> Tensor:

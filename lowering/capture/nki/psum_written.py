@@ -23,14 +23,14 @@ class Written:
         self._tensors: dict[int, np.ndarray] = {}
         self._placed: dict[int, np.ndarray] = {}  # by core: (partitions, bytes)
 
-    def window(self, storage: NkiStorage, ref: TensorRef) -> np.ndarray | None:
-        """In ref's shape, with an axis of the element's bytes at the end where the storage has an address."""
+    def window(self, storage: NkiStorage, ref: TensorRef, by_place: bool = True) -> np.ndarray | None:
+        """In ref's shape; ``by_place``, with an axis of the element's bytes at the end where the source places it."""
         size = prod(storage.shape)
         reaches = [stride * (extent - 1) for stride, extent in zip(ref.strides, ref.shape, strict=True)]
         low, high = (ref.offset + sum(bound(reach, 0) for reach in reaches) for bound in (min, max))
         if low < 0 or high >= size:
             return None
-        if storage.pinned is not None:
+        if storage.pinned is not None and by_place:
             return self._at_address(storage, ref)
         if ref.storage not in self._tensors:
             self._tensors[ref.storage] = np.zeros(size, bool)

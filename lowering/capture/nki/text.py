@@ -64,6 +64,8 @@ def _storage(storage: NkiStorage, files: Files, with_inputs: bool) -> str:
         attrs["core"] = storage.core
     if storage.pinned is not None:
         attrs["pinned"] = storage.pinned
+    if storage.pins:
+        attrs["pins"] = storage.pins
     if storage.data is not None and (with_inputs or storage.origin != "input"):
         attrs["data"] = storage.data
     shape = ",".join(map(str, storage.shape))

@@ -58,7 +58,7 @@ class _Parser:
         number = self.reference(defined=False)
         space, dtype = self.t.expect_kind("word"), self.dtype()
         shape = self.shape()
-        attrs = self.known("origin", "name", "blocks", "core", "pinned", "data", least=("origin",))
+        attrs = self.known("origin", "name", "blocks", "core", "pinned", "pins", "data", least=("origin",))
         made = NkiStorage(number, space, dtype, shape, **attrs)
         made.span = self.span()
         self.storages[number] = made

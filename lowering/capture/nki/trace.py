@@ -29,7 +29,7 @@ class NkiStorage:
     ``origin``: 'input' | 'empty' (contents undefined) | 'data' (``data`` holds the values).  ``pinned``: the place
     that the source gives it (partition, byte within the partition); None where the compiler chooses.  ``blocks``: on
     chip, how many dimensions come before the partitions (Beta-1): one tile lies behind the other.  ``core``: whose
-    memory it is in, on chip.
+    memory it is in, on chip.  ``pins``: the places of its tiles, where it has blocks and the source places them.
     """
 
     id: int
@@ -43,6 +43,7 @@ class NkiStorage:
     span: Span = UNKNOWN_SPAN
     blocks: int = 0
     core: int = 0
+    pins: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,18 @@ import numpy as np
 
 from lowering.capture.nki.psum_written import Written, elements
 from lowering.capture.nki.shared_hbm import Instance, SharedHbm
-from lowering.capture.nki.trace import ON_CHIP, SHARED_HBM, Indirect, Instr, Loop, NkiStorage, NkiTrace, Operand, View
+from lowering.capture.nki.trace import (
+    NEW,
+    ON_CHIP,
+    SHARED_HBM,
+    Indirect,
+    Instr,
+    Loop,
+    NkiStorage,
+    NkiTrace,
+    Operand,
+    View,
+)
 from lowering.capture.trace import TensorRef
 from lowering.capture.user_frames import is_user_file
 from lowering.errors import UNKNOWN_SPAN, Span, Unsupported, UsageError
@@ -148,7 +159,7 @@ class Tracer:
         storage = self.trace.storages[dst.storage]
         if dst.dtype != storage.dtype:
             raise unmodelled(f"a product that is written to a {storage.dtype} tile as {dst.dtype}")
-        found = self._written.window(storage, dst)
+        found = self._written.window(storage, dst, self.trace.generation == NEW)
         if found is None:
             raise UsageError(f"{here()}: a product is written beyond its tile of shape {storage.shape}, or beyond PSUM")
         return found

@@ -159,3 +159,47 @@ def test_what_a_reading_rests_on_is_said(made: str, said: str, unsaid: str, tmp_
 
 def test_a_kernel_for_the_device_that_it_is_read_for_has_no_note(tmp_path: Path) -> None:
     assert not captured(tmp_path, one("pass"), x=whole_numbers(8, 6)).notes
+
+
+PLACED = """
+import neuronxcc.nki.compiler as ncc
+
+@nki.jit
+def kernel(x):
+    out = nl.ndarray((8, 6), dtype=x.dtype, buffer=nl.shared_hbm)
+    one = nl.ndarray((par_dim(8), 6), x.dtype, buffer=ncc.sbuf.alloc(lambda idx, pdim_size, fdim_size: (0, 0)))
+    two = {}
+    one[...] = nl.load(x)
+    for i in range(2):
+        two[i, :, :] = nl.multiply(nl.load(x), i + 2.0)
+    nl.store(out, one)
+    return out
+"""
+BLOCKS = "nl.{}((2, par_dim(8), 6), x.dtype, buffer=ncc.sbuf.mod_alloc(base_addr={}, base_partition={}, {}))"
+
+
+@pytest.mark.parametrize("made", ["ndarray", "zeros"])
+@pytest.mark.parametrize(
+    ("byte", "lane", "counts", "rows", "columns", "block"),
+    [
+        (0, 0, "num_free_tiles=(2,)", slice(0, 8), slice(0, 6), 0),
+        (12, 0, "num_free_tiles=(2,)", slice(0, 8), slice(3, 6), 0),
+        (0, 4, "num_par_tiles=(1,)", slice(4, 8), slice(0, 6), 1),  # both blocks are one tile: the second stays
+        (24, 0, "num_free_tiles=(2,)", slice(0, 0), slice(0, 6), 0),
+    ],
+)
+def test_tensors_at_overlapping_places_share_memory(
+    made: str, byte: int, lane: int, counts: str, rows: slice, columns: slice, block: int, tmp_path: Path
+) -> None:
+    x = whole_numbers(8, 6)
+    wanted = x.copy()
+    height, width = rows.stop - rows.start, columns.stop - columns.start
+    wanted[rows, columns] = (x * (block + 2))[:height, :width]
+    source = PLACED.format(BLOCKS.format(made, byte, lane, counts))
+    assert np.array_equal(result(tmp_path, source, x=x), wanted)
+
+
+def test_a_place_of_another_kind_is_refused(tmp_path: Path) -> None:
+    source = PLACED.format("one").replace("(0, 0)", "(0, 0, 0)")
+    with pytest.raises(UsageError, match=r"it has to be \(partition, byte\)"):
+        captured(tmp_path, source, x=whole_numbers(8, 6))

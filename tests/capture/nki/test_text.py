@@ -52,7 +52,7 @@ def everything() -> NkiTrace:
     trace.storages = {
         0: NkiStorage(0, "hbm", "float32", (3, 5), "input", np.ones((3, 5), np.float32), "x", None, span),
         1: NkiStorage(1, "sbuf", "bfloat16", (2, 3), "data", table, "", (32, 64), blocks=1),
-        4: NkiStorage(4, "psum", "uint8", (3, 7, 2), core=1),
+        4: NkiStorage(4, "psum", "uint8", (3, 7, 2), core=1, blocks=1, pins=((0, 0), (0, 4), (32, 8))),
     }
     trace.inputs, trace.outputs = [("x", whole)], [("out0", view)]
     indirect = Indirect(whole, TensorRef(1, "bfloat16", (2, 1), (3, 1)), 1, "free", 64)
