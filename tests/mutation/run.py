@@ -56,11 +56,17 @@ def _work(task: Task) -> list[Trial]:
     return list(trials(task))
 
 
-def originals(directory: Path, captured: bool) -> Iterator[tuple[str, Program, dict[str, np.ndarray]]]:
-    """Both sides of every corpus pair at the smallest captured shapes; a program seen before is left out."""
+def originals(
+    directory: Path, captured: bool, only: Sequence[str] = ()
+) -> Iterator[tuple[str, Program, dict[str, np.ndarray]]]:
+    """Both sides of every corpus pair at the smallest captured shapes; a program seen before is left out.
+
+    ``only``: parts of the names of pairs that are captured, '' for all.
+    """
     from tests.corpus.harness import capture, cases
 
-    pairs = _stored(directory) if captured else capture(cases(), directory)
+    chosen = [case for case in cases() if not only or any(part in case.name for part in only)]
+    pairs = _stored(directory) if captured else capture(chosen, directory)
     seen: set[str] = set()
     for case, found in pairs:
         if isinstance(found, Exception):
