@@ -40,8 +40,8 @@ def summary(names: list[str], judge: JudgeFn, count: int, *operators: str) -> Su
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_no_mutant_escapes(name: str) -> None:
-    result = summary([name], real_judge, 8)
-    assert len(result.trials) >= 6
+    result = summary([name], real_judge, 5)
+    assert len(result.trials) >= 4
     assert result.holds, result.text()
 
 
