@@ -15,6 +15,8 @@ from irverify import orchestrate
 from irverify.collect import Collected
 from irverify.options import CompareOptions
 
+pytestmark = pytest.mark.usefixtures("forked_workers")
+
 CORPORA = Path(__file__).parents[2] / "corpora"
 LABELS = {p.parent.name: tomllib.loads(p.read_text()) for p in sorted(CORPORA.glob("*/expect.toml"))}
 DIFFERENT = [name for name, label in LABELS.items() if label["verdict"] == "different"]

@@ -16,6 +16,8 @@ from lowering.ir.parser import parse_program
 from lowering.ir.printer import print_program
 from tests.docs.blocks import ROOT, blocks
 
+pytestmark = pytest.mark.usefixtures("forked_workers")
+
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 _LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
 _COMMAND = re.compile(r"^ {4}(?:\.venv/bin/)?(irverify [a-z].*)$", re.MULTILINE)

@@ -21,6 +21,8 @@ from lowering.ir.builder import Builder
 from lowering.ir.program import Program
 from lowering.ir.types import F32, TensorType
 
+pytestmark = pytest.mark.usefixtures("forked_workers")
+
 OPTIONS = CompareOptions(a="a.py", b="b.py")
 X = np.arange(15, dtype=np.float32).reshape(3, 5) + 0.25
 

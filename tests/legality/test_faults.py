@@ -8,6 +8,8 @@ import pytest
 
 from irverify import compare
 
+pytestmark = pytest.mark.usefixtures("forked_workers")
+
 SUM = """
 import neuronxcc.nki as nki
 import neuronxcc.nki.language as nl

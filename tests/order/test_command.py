@@ -13,6 +13,8 @@ from click.testing import CliRunner, Result
 from irverify.cli import main
 from tests.order.conftest import GOLDEN
 
+pytestmark = pytest.mark.usefixtures("forked_workers")
+
 JAX = GOLDEN / "kernels_jax.py"
 
 

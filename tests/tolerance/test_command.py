@@ -11,6 +11,8 @@ from click.testing import CliRunner, Result
 
 from irverify.cli import main
 
+pytestmark = pytest.mark.usefixtures("forked_workers")
+
 ROOT = Path(__file__).parents[2]
 CORPORA = ROOT / "corpora"
 

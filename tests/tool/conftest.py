@@ -11,10 +11,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from equivalence.verdicts import Level, OutputResult, Report, ShapeResult, Verdict
-from irverify import _capture, frameworks, orchestrate, sandbox
+from irverify import _capture, frameworks, orchestrate
 from irverify.cli import main
 from irverify.collect import Collected
-from tests.tool.forked import Forked
 
 Write = Callable[[str, str], Path]
 Run = Callable[..., Result]
@@ -28,10 +27,8 @@ def fake_framework(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True)
-def forked_workers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Workers that need not import the frameworks anew; not where a test is about the processes themselves."""
-    if request.node.get_closest_marker("own_processes") is None:
-        monkeypatch.setattr(sandbox, "spawn", Forked)
+def _forked(forked_workers: None) -> None:
+    """Every test of the tool."""
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 
 _SERVER = multiprocessing.get_context("forkserver")
-_SERVER.set_forkserver_preload(["tests.tool.preloaded"])
+_SERVER.set_forkserver_preload(["tests.preloaded"])
 
 
 class Forked:

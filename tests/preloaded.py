@@ -1,4 +1,4 @@
-"""What the server of tests/tool/forked.py imports before it forks, under the switches that a worker has."""
+"""What the server of tests/forked.py imports before it forks, under the switches that a worker has."""
 
 from __future__ import annotations
 
