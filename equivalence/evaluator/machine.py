@@ -382,6 +382,9 @@ class Machine:
         """
         self.followed |= value.freedoms
         self._undefined_steers(value, lanes)
+        if value.taint == INTEGER_DATA and value.planes is not None:
+            for interpretation in self.interpretations:
+                interpretation.values_used(value)
         if value.taint != FLOAT_DATA or value.planes is None:
             return
         unsure = [interpretation.steered(value) for interpretation in self.interpretations]

@@ -90,6 +90,9 @@ class Interpretation:
         """
         return False
 
+    def values_used(self, value: Lanes) -> None:
+        """Told that control, a mask or an address follows ``value``, which integer inputs have made."""
+
     def unread(self, source: Lanes) -> None:
         """Told that float data choose which elements of ``source`` are read: other data may choose others."""
 

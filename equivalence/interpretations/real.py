@@ -17,7 +17,21 @@ from equivalence.fields.primes import SafePrime
 from equivalence.interpretations.base import Interpretation, Site
 from equivalence.interpretations.real_accumulate import Accumulate
 from equivalence.interpretations.real_agreement import Agreement, agree, together
-from equivalence.interpretations.real_cell import BOTH, DATA, NOTHING, PURE, Cell, V, W, cell, nothing, ones, pointwise
+from equivalence.interpretations.real_bits import ZERO, Bits
+from equivalence.interpretations.real_cell import (
+    BOTH,
+    DATA,
+    FLOATS,
+    NOTHING,
+    PURE,
+    Cell,
+    V,
+    W,
+    cell,
+    nothing,
+    ones,
+    pointwise,
+)
 from equivalence.interpretations.real_channels import Channels
 from equivalence.interpretations.real_integers import own_values
 from equivalence.interpretations.real_literals import Literals, constants_of
@@ -59,6 +73,9 @@ class Real(Accumulate, Interpretation):
         self.margins: dict[str, float] = {}  # assumption about sentinels -> the R it holds for
         self.used_integer_values = False
         self.unexcused: set[str] = set()
+        self.bits = Bits(self.channels)
+        self.ranges: dict[str, tuple[int, int]] = {}  # declared, of integer inputs
+        self.given, self.numbers, self.alone = ZERO, ZERO, False
         self.strayed = False  # an index or a condition that the run has followed is not the one that the samples give
         self.opaque_logarithms = False
 
@@ -69,7 +86,7 @@ class Real(Accumulate, Interpretation):
         other.sites, other.truths = Sites(), {}
         other.recording, other.decisions, other.operands = False, 0, []
         other.sites.off, other.met, other.tables = self.sites.off, set(), {"A": set(), "B": set()}
-        other.strayed = False
+        other.strayed, other.bits = False, self.bits.twin()
         other.assumptions, other.margins = [*self.assumptions], {**self.margins}
         return other
 
@@ -79,6 +96,9 @@ class Real(Accumulate, Interpretation):
             self.assume(text, twin.margins.get(text))
         self.used_integer_values |= twin.used_integer_values
         self.strayed |= twin.strayed
+        self.given, self.numbers = self.given | twin.given, self.numbers | twin.numbers
+        self.alone |= twin.alone
+        self.bits.absorb(twin.bits)
         self.met |= twin.met
         for side, known in twin.tables.items():
             self.tables[side] |= known
@@ -109,13 +129,15 @@ class Real(Accumulate, Interpretation):
         """Float inputs are random in both channels; integer inputs are the integers that they are."""
         if lanes.dtype.is_integer:
             known = self.concrete(lanes.data, False)
-            mask = lanes.dtype.kind == "bool" or name in self.masks
-            return (known if mask else known.marked(known.mark | DATA)).planes()
+            if lanes.dtype.kind == "bool" or name in self.masks:
+                return known.planes()
+            symbols = self.bits.atom(name, index, lanes, self.ranges.get(name))
+            return (known.marked(known.mark | DATA) if symbols is None else symbols).planes()
         v, w = self.channels.elements(f"input {name}", index)
         sample = pointwise(lambda data: data.astype(np.float64), lanes.data)
         if name in self.spread:
             sample = spread_apart(sample, index, sorted(self.spread).index(name))
-        return Cell(sample, v, w, np.full(ones(index.ndim), BOTH | PURE)).planes()
+        return Cell(sample, v, w, np.full(ones(index.ndim), BOTH | PURE | FLOATS)).planes()
 
     def undefined(self, first: int, lanes: Lanes) -> Planes:
         """No channel, no sample: nothing that depends on such a lane is ever equal."""
@@ -127,6 +149,10 @@ class Real(Accumulate, Interpretation):
         if value.dtype.is_integer and value.planes is not None and not self.strayed:
             self.strayed = bool((cell(value).alive & (own_values(value) != value.data)).any())
         return False
+
+    def values_used(self, value: Lanes) -> None:
+        """An address or control goes by the values that integer inputs have here."""
+        self.use(value)
 
     def unread(self, source: Lanes) -> None:
         """Elements that no tested value reads are compared as a whole: in their order, whatever their shape."""

@@ -19,6 +19,7 @@ from equivalence.interpretations.real_cell import (
     BOTH,
     CONCRETE,
     DATA,
+    FLOATS,
     LITERAL,
     NEGINF,
     PARITY,
@@ -51,10 +52,11 @@ class Accumulate(Extrema):
 
     def op_reduce(self, site: Site, out: Lanes, x: Lanes) -> Planes:
         axis, combine = site.attrs["axis"] + 1, site.attrs["combine"]
-        if out.dtype.is_integer and out.taint != FLOAT_DATA:
-            return self.settled(out, x).planes()
         extent = x.shape[axis - 1]
         a = cell(x).map(lambda plane: full(plane, extent, axis))
+        if out.dtype.is_integer and out.taint != FLOAT_DATA:
+            made = self.summed(out, (x,), self.sum_along(a, axis), extent) if combine == "add" else None
+            return (self.settled(out, x) if made is None else made).planes()
         if combine in ("max", "min"):
             return self._reduce_extreme(site, combine, a, axis, (x,)).planes()
         if out.dtype.is_integer and not (combine in ("add", "mul") and out.dtype.kind != "bool"):
@@ -88,7 +90,7 @@ class Accumulate(Extrema):
             a = self.channels.filled(a, np.expand_dims(lost, axis))
             common = np.bitwise_and.reduce(a.mark, axis=axis)
         either = np.bitwise_or.reduce(a.mark, axis=axis)
-        return a, (common & (BOTH | LITERAL | CONCRETE | WHOLE | PURE)) | (either & (ROOTS | DATA))
+        return a, (common & (BOTH | LITERAL | CONCRETE | WHOLE | PURE)) | (either & (ROOTS | DATA | FLOATS))
 
     def sum_along(self, a: Cell, axis: int) -> Cell:
         if a.sample.shape[axis] == 1:
@@ -132,7 +134,7 @@ class Accumulate(Extrema):
     def _running_sum(self, a: Cell, axis: int) -> Cell:
         field = self.channels.field
         mark = np.bitwise_and.accumulate(a.mark, axis=axis) & (BOTH | LITERAL | CONCRETE | WHOLE | PURE)
-        mark = mark | (np.bitwise_or.accumulate(a.mark, axis=axis) & (ROOTS | DATA | UNSURE))
+        mark = mark | (np.bitwise_or.accumulate(a.mark, axis=axis) & (ROOTS | DATA | FLOATS | UNSURE))
         if a.has(SIGNS):
             mark = mark | (np.bitwise_xor.accumulate(a.mark, axis=axis) & PARITY)
         v = field.v.cumsum_axis(a.v, axis) if (mark & V).any() else nothing(mark.ndim)
@@ -166,11 +168,14 @@ class Accumulate(Extrema):
     # -- dot -----------------------------------------------------------------------------------------------------
 
     def op_dot(self, site: Site, out: Lanes, a: Lanes, b: Lanes, acc: Lanes | None = None) -> Planes:
-        if out.dtype.is_integer and out.taint != FLOAT_DATA:
-            return self.settled(out, *([a, b] if acc is None else [a, b, acc])).planes()
         rank, depth = len(a.shape), a.shape[-1]
         left = cell(a).map(lambda plane: full(plane, depth, rank))
         right = cell(b).map(lambda plane: full(plane, depth, rank - 1))
+        if out.dtype.is_integer and out.taint != FLOAT_DATA:
+            operands = [a, b] if acc is None else [a, b, acc]
+            free = acc is None and self.symbolic(a, b)
+            made = self.summed(out, (a, b), self.matmul(left, right, rank), depth) if free else None
+            return (self.settled(out, *operands) if made is None else made).planes()
         product = self.matmul(left, right, rank)
         return (product if acc is None else self.add(product, cell(acc))).planes()
 
@@ -183,7 +188,11 @@ class Accumulate(Extrema):
             if a.alive.all() and b.alive.all():
                 a, b = self.channels.filled(a, everywhere), self.channels.filled(b, everywhere)
                 row, column = (np.full((1,) * a.mark.ndim, BOTH) | x for x in (row, column))
-        mark = (row & column & (BOTH | LITERAL | CONCRETE | WHOLE | PURE)) | ((row | column) & (ROOTS | DATA)) | lost
+        mark = (
+            (row & column & (BOTH | LITERAL | CONCRETE | WHOLE | PURE))
+            | ((row | column) & (ROOTS | DATA | FLOATS))
+            | lost
+        )
         v = self._product(self.channels.field.v, a.v, b.v) if (mark & V).any() else nothing(mark.ndim)
         w = self._product(self.channels.field.w, a.w, b.w) if (mark & W).any() else nothing(mark.ndim)
         with np.errstate(all="ignore"):

@@ -16,6 +16,7 @@ from equivalence.interpretations import real_twist as twist
 from equivalence.interpretations.real_cell import (
     BOTH,
     CONCRETE,
+    FLOATS,
     LITERAL,
     MAX,
     NEGINF,
@@ -53,7 +54,7 @@ class Arithmetic:
 
     def shared(self, a: Cell, b: Cell) -> Array:
         """What every operation keeps: validity and literalness of both, root bits of either."""
-        return (a.mark & b.mark & _KEPT) | ((a.mark | b.mark) & ROOTS)
+        return (a.mark & b.mark & _KEPT) | ((a.mark | b.mark) & (ROOTS | FLOATS))
 
     def learn(self, op: str, a: Cell, b: Cell) -> None:
         if a.is_all(LITERAL) and b.is_all(LITERAL):
@@ -188,7 +189,7 @@ class Arithmetic:
             return self.literals.form(exact(1), x.mark.ndim)
         v = self.channels.field.v.power(x.v, n) if x.has(V) else x.v
         w = self.channels.field.w.power(x.w, n) if x.has(W) else x.w
-        kept = x.mark & (_KEPT | ROOTS) | (x.mark & SIGNS if n == 1 else parity.unsure(x.mark))
+        kept = x.mark & (_KEPT | ROOTS | FLOATS) | (x.mark & SIGNS if n == 1 else parity.unsure(x.mark))
         known = signs.facts(x) | (flag((x.mark & BOTH) != 0, NONNEG) if n % 2 == 0 else NOTHING)
         return Cell(pointwise(lambda s: np.power(s, n), x.sample), v, w, kept | known)
 
@@ -199,7 +200,7 @@ class Arithmetic:
         known = self.literals.mapped(x, lambda form: form.sqrt())
         if known is not None:
             return known
-        mark, field = x.mark & (BOTH | ROOTS | LITERAL | NONZERO) | parity.unsure(x.mark), self.channels.field
+        mark, field = x.mark & (BOTH | ROOTS | LITERAL | NONZERO | FLOATS) | parity.unsure(x.mark), self.channels.field
         mark = mark | flag((x.mark & BOTH) != 0, NONNEG)
         v, w = nothing(mark.ndim), nothing(mark.ndim)
         if x.has(V):

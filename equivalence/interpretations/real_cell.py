@@ -43,6 +43,8 @@ TWISTS = TWIST_V | TWIST_W
 NONNEG, NONZERO = np.uint32(1 << 16), np.uint32(1 << 17)
 #: A rational function of inputs, whatever they are: no decision is on the way.
 PURE = np.uint32(1 << 18)
+#: Some float input is on the way (where that is lost, a decision counts as one by integers alone).
+FLOATS = np.uint32(1 << 14)
 #: Where choices are replaced: stands for a maximum or a minimum of several, whose multiset can be found again.
 MANY = np.uint32(32768)
 NOTHING = np.uint32(0)

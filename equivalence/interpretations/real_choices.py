@@ -16,6 +16,7 @@ from equivalence.interpretations.base import Site
 from equivalence.interpretations.real_cell import (
     BOTH,
     CONCRETE,
+    FLOATS,
     LITERAL,
     MANY,
     MAX,
@@ -108,6 +109,8 @@ class Choices(Functions):
 
     sites: Sites
     free: set[str]
+    numbers: np.uint64
+    alone: bool
     alike: set[str]
     met: set[str]
     consulted: set[str]
@@ -121,6 +124,7 @@ class Choices(Functions):
         Where its operands have the residues that they have without the trial (``operands``, by the number of the
         decision in the run), they do not depend on the choice: probabilities on the maximum that was subtracted.
         """
+        self._met_alone(counted, lanes)
         if self.recording:
             self.operands.append(_digest(lanes))
         elif self.free or self.alike:
@@ -128,6 +132,19 @@ class Choices(Functions):
             key = self.sites.meets(site, kind, counted, lanes)
             if key is not None and not (number < len(self.operands) and self.operands[number] == _digest(lanes)):
                 self.met.add(key)
+
+    def _met_alone(self, counted: Array, lanes: Sequence[Lanes]) -> None:
+        """Notes a decision between numbers that are computed from integer inputs alone: no steering turns those."""
+        if not (self.numbers and not self.alone):
+            return
+        found, floats = np.zeros((1,) * counted.ndim, bool), np.zeros((1,) * counted.ndim, bool)
+        for x in map(cell, lanes):
+            found = found | (counted & x.alive & ((x.mark & (CONCRETE | LITERAL)) == 0))
+            floats = floats | ((x.mark & FLOATS) != 0)
+        self.alone = bool((found & ~floats).any())
+
+    def use(self, *args: Lanes, numbers: bool = False) -> None:
+        raise NotImplementedError("real_symbols gives use")
 
     def extreme(self, site: Site, kind: str, a: Cell, b: Cell, lanes: tuple[Lanes, ...]) -> Cell:
         """The operand that the sample says; where one is NaN, the other."""

@@ -98,6 +98,7 @@ class Decisions(Choices):
         return chosen.marked(chosen.mark | flag(chosen.alive, NONNEG)).planes()  # nothing that stands for it is below 0
 
     def op_cmp(self, site: Site, out: Lanes, a: Lanes, b: Lanes) -> Planes:
+        self.use(a, b)
         if out.taint != FLOAT_DATA:
             return self.concrete(out.data, self.all_literal(a, b)).planes()
         x, y = cell(a), cell(b)

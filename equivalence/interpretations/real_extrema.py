@@ -158,6 +158,7 @@ class Extrema(Integers):
     def multi_reduce(self, site: Site, outs: Sequence[Lanes], args: Sequence[Lanes], extra: Any = None) -> list[Planes]:
         """argmax and argmin: the pair at the place that the sample says; the index is concrete."""
         axis = site.attrs["axis"] + 1
+        self.use(*args)
         extent = args[0].shape[axis - 1]
         values, indices = (cell(a).map(lambda plane: full(plane, extent, axis)) for a in args)
         place = self._winner(site.attrs["combine"], values.sample, axis)
@@ -174,6 +175,7 @@ class Extrema(Integers):
     def multi_sort(self, site: Site, outs: Sequence[Lanes], args: Sequence[Lanes], extra: Any = None) -> list[Planes]:
         """All operands permuted as the sample of the first says."""
         axis = site.attrs["axis"] + 1
+        self.use(args[0])
         extent = args[0].shape[axis - 1]
         cells = [cell(a).map(lambda plane: full(plane, extent, axis)) for a in args]
         place = ieee.sort_permutation(

@@ -17,6 +17,7 @@ from equivalence.interpretations.real_arithmetic import Arithmetic
 from equivalence.interpretations.real_cell import (
     BOTH,
     CONCRETE,
+    FLOATS,
     LITERAL,
     NEGINF,
     NONNEG,
@@ -93,7 +94,7 @@ class Functions(Arithmetic):
             return known
         whole = self.channels.filled(x, np.ones((1,) * x.mark.ndim, bool))
         rooted = (whole.mark & (ROOT_W | UNSURE)) != 0
-        mark = flag(whole.alive, V | NONNEG | NONZERO) | flag(rooted, ROOT_V) | (x.mark & LITERAL)
+        mark = flag(whole.alive, V | NONNEG | NONZERO) | flag(rooted, ROOT_V) | (x.mark & (LITERAL | FLOATS))
         v = self.channels.field.exp(whole.w)
         if x.has(PARITY):
             v = np.where((x.mark & PARITY) != 0, self.channels.field.v.neg(v), v)
@@ -142,7 +143,7 @@ class Functions(Arithmetic):
         negated, zero = missing & (whole.v != 0), missing & (whole.v == 0)
         at = np.nonzero(negated)
         w[at] = field.log(field.v.neg(whole.v[at]))[0]
-        mark = flag((whole.mark & V) != 0, W) | flag((whole.mark & ROOT_V) != 0, ROOT_W) | (x.mark & LITERAL)
+        mark = flag((whole.mark & V) != 0, W) | flag((whole.mark & ROOT_V) != 0, ROOT_W) | (x.mark & (LITERAL | FLOATS))
         mark = mark | flag(negated, PARITY)
         if zero.any():
             mark = mark & ~flag(zero, W) | flag(zero & (x.sample == 0) & ((x.mark & CONCRETE) != 0), NEGINF)
@@ -197,12 +198,12 @@ class Functions(Arithmetic):
         for other in args[1:]:
             essence = self.channels.random(f"{text},", essence, self.channels.essence(other))[0]
             also = self._opaque_mark(other)
-            mark = (mark & also & (BOTH | LITERAL)) | ((mark | also) & (ROOT_V | ROOT_W))
+            mark = (mark & also & (BOTH | LITERAL)) | ((mark | also) & (ROOT_V | ROOT_W | FLOATS))
         v, w = self.channels.random(text, essence)
         return Cell(args[0].sample, v, w, mark)
 
     def _opaque_mark(self, x: Cell) -> Array:
-        return flag(x.alive, BOTH) | self.channels.essence_roots(x) | (x.mark & LITERAL)
+        return flag(x.alive, BOTH) | self.channels.essence_roots(x) | (x.mark & (LITERAL | FLOATS))
 
     def upright(self, x: Cell) -> tuple[Array, Cell]:
         """(whether x is the negative one of x and -x, the other one): a canonical sign by residue."""

@@ -31,7 +31,7 @@ from equivalence.interpretations.real_cell import (
     pick,
     pointwise,
 )
-from equivalence.interpretations.real_decisions import Decisions
+from equivalence.interpretations.real_symbols import Symbols
 from lowering.ir.types import DType
 
 _RING = frozenset(["add", "sub", "mul", "neg"])
@@ -53,7 +53,7 @@ def own_values(lanes: Lanes) -> Array:
         return sample.astype(np.int64).astype(lanes.dtype.numpy)
 
 
-class Integers(Decisions):
+class Integers(Symbols):
     """Primitives on integers, casts between the sorts, rounding."""
 
     used_integer_values: bool
@@ -65,7 +65,9 @@ class Integers(Decisions):
 
     def settled(self, out: Lanes, *args: Lanes) -> Cell:
         """An integer that no float decides; DATA where it is computed from values of integer inputs, masks apart."""
-        return self._traced(self.concrete(out.data, self.all_literal(*args)), out, args)
+        self.use(*args)
+        made = self._traced(self.concrete(out.data, self.all_literal(*args)), out, args)
+        return made.marked(made.mark | DATA) if out.dtype.kind != "bool" and self.symbolic(*args) else made
 
     @staticmethod
     def _traced(x: Cell, out: Lanes, args: Sequence[Lanes]) -> Cell:
@@ -75,7 +77,9 @@ class Integers(Decisions):
     def integer(self, site: Site, out: Lanes, args: Sequence[Lanes]) -> Cell:
         """Any primitive whose result is an integer and that is no comparison."""
         if out.taint != FLOAT_DATA:
-            return self.settled(out, *args)
+            made = self.in_bits(site, out, args)
+            return self.settled(out, *args) if made is None else made
+        self.use(*args, numbers=True)  # beside floats, or undefined lanes: the values that the run has
         return self._traced(self._from_floats(site, out, args), out, args)
 
     def _from_floats(self, site: Site, out: Lanes, args: Sequence[Lanes]) -> Cell:
@@ -134,6 +138,7 @@ class Integers(Decisions):
         """The identity; values of integer inputs used as numbers are remembered, masks and counts are not."""
         if a.dtype.is_integer:
             self.used_integer_values |= x.has(DATA)
+            self.numbers = self.numbers | self.bits.inputs_of(a)
             return x
         return self.saturated(site, x, out.dtype, a) if site.attrs.get("saturate") else x
 
@@ -181,6 +186,7 @@ class Integers(Decisions):
             )
             return made.planes()
         self.used_integer_values |= cell(a).has(DATA)
+        self.use(a, numbers=True)
         hashed = self.hashed(f"bitcast {a.dtype} {out.dtype}", cell(a))
         if out.dtype.is_integer:
             hashed = hashed.marked(hashed.mark | WHOLE)

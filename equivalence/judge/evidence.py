@@ -64,6 +64,7 @@ class Evidence:
     real_runs: int = 0
     real_mismatch: bool = False
     integer_values: bool = False  # the output is computed from integer inputs, of which only the given values are known
+    symbolic: bool = True  # an integer output was compared for all values of the integers that it is made of
     real_uncomparable: float = 0.0
     uncontracted_equal: bool = True
     of_integers: bool = False  # an integer output made of integer inputs alone: agreement holds for the given ones

@@ -92,7 +92,8 @@ def _weaker(evidence: Evidence, real: RealState, freedoms: Freedoms) -> Verdict:
             f"a bound: {evidence.name} differs by {evidence.max_abs:.9g}, and no error bound is known that explains it"
         )
         return Verdict(Level.UNDECIDED, reason=reason, n_inputs=evidence.tests)
-    if evidence.of_integers:
+    shown = real.available and evidence.real_runs and not evidence.real_mismatch and not evidence.integer_values
+    if evidence.of_integers and not (shown and evidence.symbolic):
         reason = "the two agree for the given integer inputs; other values were not compared"
         return Verdict(Level.TESTED, reason=reason, n_inputs=evidence.tests)
     if real.available and evidence.real_runs and not evidence.real_mismatch:

@@ -17,7 +17,7 @@ from equivalence.evaluator.lanes import INTEGER_DATA
 from equivalence.fields.primes import choose
 from equivalence.interpretations.depends import Depends
 from equivalence.interpretations.real import Real, agree, prepare, together
-from equivalence.interpretations.real_cell import DATA, cell
+from equivalence.interpretations.real_cell import CONCRETE, DATA, LITERAL, cell
 from equivalence.interpretations.real_followed import Followed
 from equivalence.interpretations.real_reach import Reached
 from equivalence.judge import beyond, inputs, ranges, testing
@@ -73,6 +73,7 @@ def _watch(judge: Judge, steered: Sequence[Pair], primes: Sequence[Any]) -> None
                 raise OutOfTime(UNKNOWN_SPAN)
             real = _prepared(judge, pair, number, primes[0])
             real.masks, real.spread = zero_one(pair.inputs), inputs.unflagged(pair.inputs)
+            real.ranges = _integer_ranges(judge, pair)
             _compare(judge, pair, [real], pair.inputs)
             unseen = _steer(judge, pair, [real], WATCHED)
         except OutOfTime:
@@ -100,11 +101,11 @@ def _leave(judge: Judge, every: Sequence[Pair], number: int) -> None:
 
 def _examine(judge: Judge, pair: Pair, number: int, primes: Sequence[Any], steered: bool) -> None:
     """One set of shapes."""
-    masks = zero_one(pair.inputs)
+    masks, declared = zero_one(pair.inputs), _integer_ranges(judge, pair)
     judge.assumptions.update(dict.fromkeys(f"{name} is a mask: it holds only 0 and 1" for name in sorted(masks)))
     reals = [_prepared(judge, pair, number + k * DRAW, primes[k % PRIMES]) for k in range(MOST_DRAWS)]
     for real in reals:
-        real.masks = masks
+        real.masks, real.ranges = masks, declared
         real.spread, real.sites.off = inputs.unflagged(pair.inputs), not steered or real is not reals[0]
     _compare(judge, pair, reals, pair.inputs, PRIMES if steered else 1)
     if masks:
@@ -114,6 +115,11 @@ def _examine(judge: Judge, pair: Pair, number: int, primes: Sequence[Any], steer
         judge.real.sites |= {record.span for record in reals[0].sites.values()}
     for real in reals:
         judge.assumptions.update(dict.fromkeys(real.assumptions))
+
+
+def _integer_ranges(judge: Judge, pair: Pair) -> dict[str, tuple[int, int]]:
+    """The first and the last integer of the inputs whose range was declared."""
+    return {name: r.integers for name, r in ranges.declared(judge.options.inputs, pair).items() if r.drawable}
 
 
 def zero_one(arrays: inputs.Arrays) -> set[str]:
@@ -165,6 +171,10 @@ def _agreements(judge: Judge, pair: Pair, real: Real, arrays: inputs.Arrays) -> 
     done = _evaluate(judge, pair, real, arrays)
     for evidence, (_, a, b) in zip(judge.evidence, done.outputs(), strict=True):
         evidence.integer_values |= _integer_data(a) or _integer_data(b) or real.used_integer_values
+        evidence.integer_values |= real.rests_on_values
+        inexact = real.given | real.numbers  # a float may have rounded them
+        evidence.symbolic &= not (inexact & (real.bits.inputs_of(a) | real.bits.inputs_of(b)))
+        evidence.symbolic &= _of_symbols(a) and _of_symbols(b)
     judge.real.unread |= real.tables["A"] != real.tables["B"]
     return [agree(real, a, b) for _, a, b in done.outputs()]
 
@@ -172,6 +182,14 @@ def _agreements(judge: Judge, pair: Pair, real: Real, arrays: inputs.Arrays) -> 
 def _integer_data(x: Lanes) -> bool:
     """Whether an output is an integer computed from values of integer inputs."""
     return x.dtype.is_integer and x.taint == INTEGER_DATA and x.planes is not None and cell(x).has(DATA)
+
+
+def _of_symbols(x: Lanes) -> bool:
+    """Whether every lane is a function of all values that integer inputs can have, or a literal."""
+    if x.planes is None:
+        return True
+    mark = cell(x).mark
+    return not (((mark & DATA) != 0) | ((mark & (CONCRETE | LITERAL)) == CONCRETE)).any()
 
 
 def _compare(judge: Judge, pair: Pair, reals: list[Real], arrays: inputs.Arrays, least: int = 1) -> None:

@@ -44,7 +44,7 @@ def test_other_integers_hold_for_the_given_values_only() -> None:
     def scaled(k, x, m):
         return k.mul(k.sum(k.mul(k.mul(x, x), k.cast(m, "f32"))), 3.0)
 
-    assert level(multiplied, scaled, X, M, data=LABELS) is Level.TESTED
+    assert level(multiplied, scaled, X, M, data=LABELS) is Level.REAL  # a factor, whatever it is
     assert level(multiplied, scaled, X, M, data=MASK) is Level.REAL
 
 
