@@ -53,17 +53,21 @@ def other_numbers(
 def other_whole_numbers(variant: dict[str, Any], zeros: bool = False) -> dict[str, Any] | None:
     """The same arrays beside whole numbers that are one larger, as a first step or position hides; None without any.
 
-    Sizes, and negative numbers (axes), stay; so does what a model is built with.  ``zeros``: only those that are 0.
+    A last place becomes the one before it.  Sizes, and negative numbers (axes), stay; so does what a model is built
+    with.  ``zeros``: only those that are 0.
     """
     arrays = arrays_in([value for _, value in variant["arguments"]])
     sizes = {size for x in arrays for size in (*x.data.shape, *accumulate(reversed(x.data.shape), mul))}
     changed: list[tuple[int, int]] = []
 
     def change(value: Any) -> Any:
-        if type(value) is int and value not in sizes and (value == 0 if zeros else 0 < value < MOST_WHOLE):
-            changed.append((value, value + 1))
-            return value + 1
-        return value
+        if type(value) is not int or value in sizes or not (value == 0 if zeros else 0 < value < MOST_WHOLE):
+            return value
+        other = value - 1 if value + 1 in sizes else value + 1  # a last place has none behind it
+        if other <= 0 or other in sizes:
+            return value
+        changed.append((value, other))
+        return other
 
     arguments = _mapped([tuple(argument) for argument in variant["arguments"]], change)
     if not changed:

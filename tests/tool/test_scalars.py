@@ -161,6 +161,10 @@ def test_whole_numbers_that_are_no_sizes_are_one_larger() -> None:
     zeros = scalars.other_whole_numbers(variant(3, 0), zeros=True)
     assert zeros is not None and zeros["arguments"] == [(None, 3), (None, 1)]
     assert scalars.other_whole_numbers(variant(0.5, -1, True, "x", init=[3])) is None
+    last = scalars.other_whole_numbers(variant(ArrayValue(np.zeros((9, 6))), 8, 5))
+    assert last is not None and [value for _, value in last["arguments"]][1:] == [7, 4]
+    assert scalars.other_whole_numbers(variant(ArrayValue(np.zeros(2)), 1, 0), zeros=True) is not None
+    assert scalars.other_whole_numbers(variant(ArrayValue(np.zeros((1, 6))), 0), zeros=True) is None
 
 
 STEP = "import torch\ndef f(m, t):\n    return m / (1 - 0.9 ** {})\n"
