@@ -69,6 +69,15 @@ def _coarser_subnormals(x: Lanes, out: Lanes) -> Array | float:
     return np.where(np.abs(wide(out)) <= 2.0**target.emin, unit(out.dtype)[1], 0.0)
 
 
+def _of_overflow(x: Lanes, error: Array) -> Array:
+    """Unknown where ``x`` is infinite: it may stand for a number that is too large, whose inverse is not 0.
+
+    What masks lead to is not concerned: an exponential of minus infinity.
+    """
+    infinite = np.isinf(x.data)
+    return np.where(infinite, np.inf, error) if infinite.any() else error
+
+
 def worst(n: int, u: float) -> float:
     """gamma_n = n u / (1 - n u)."""
     return n * u / (1 - n * u) if n * u < 0.5 else np.inf if n * u >= 1 else 2 * n * u
@@ -183,6 +192,9 @@ class Error(Interpretation):
     def op_div(self, site: Site, out: Lanes, x: Sequence[Lanes], e: Sequence[Array], growth: Any) -> Array:
         if not out.dtype.is_float:
             return self.unknown(site, out, x, e, growth)
+        return _of_overflow(x[1], self._quotient(site, out, x, e))
+
+    def _quotient(self, site: Site, out: Lanes, x: Sequence[Lanes], e: Sequence[Array]) -> Array:
         bound = _correct() if site.attrs["accuracy"] == "exact" else self._bound("div", site, out)
         if self._halves == 1 and error_loops.fits(bound, out.data, x[0].data, x[1].data):
             if np.isfinite(out.data).all():
@@ -245,6 +257,12 @@ class Error(Interpretation):
         return np.where(added, self._rounded(out, passed, x), passed)
 
     def op_math(self, site: Site, out: Lanes, x: Sequence[Lanes], e: Sequence[Array], growth: Any) -> Array:
+        fn = site.attrs["fn"]
+        if fn in ("rsqrt", "pow"):
+            return _of_overflow(x[0], self._function(site, out, x, e))
+        return self._function(site, out, x, e)
+
+    def _function(self, site: Site, out: Lanes, x: Sequence[Lanes], e: Sequence[Array]) -> Array:
         fn = site.attrs["fn"]
         if fn in _RATES and site.attrs["accuracy"] != "exact":
             bound = self._bound(fn, site, out)

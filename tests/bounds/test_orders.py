@@ -13,9 +13,10 @@ from equivalence.interpretations.error_meaning import MeantError
 from equivalence.interpretations.summation import Summation
 from equivalence.interpretations.tie_error import TieError
 from equivalence.interpretations.ties import Ties
+from lowering.ir.parser import parse_program
 from lowering.ir.program import Program
 from tests.bounds.programs import dot, product, scan
-from tests.tolerance.programs import COUNTED, normal, total
+from tests.tolerance.programs import COUNTED, normal, softmax, total
 
 SHUFFLED = [Summation(f"random {n}", "random", seed=n) for n in range(8)]
 
@@ -107,3 +108,28 @@ def test_whole_numbers_that_collide_are_added_exactly(scale: float, exact: bool)
     inputs, ties = {"x": x, "place": np.arange(64, dtype=np.int32) % 4}, Ties(0)
     found = Machine(COUNTED, [ties, TieError(Error(usual=False), ties)]).run(inputs).outputs["out0"]
     assert found.planes is not None and (not found.planes["bound"].any()) == exact
+
+
+SILU = parse_program(
+    'program(%0: f32[6] "x") {} {\n  %1 = neg %0 : f32[6]\n  %2 = math %1 {fn="exp", impl="torch"} : f32[6]\n'
+    '  %3 = constant {to="f32", shape=[6], value=1.0} : f32[6]\n  %4 = add %2, %3 : f32[6]\n'
+    '  %5 = div %0, %4 : f32[6]\n  %6 = math %4 {fn="rsqrt", impl="torch"} : f32[6]\n'
+    '  return "out0" %5, "out1" %6\n}\n'
+)
+
+
+def test_the_inverse_of_what_has_overflown_has_no_bound() -> None:
+    """x / (1 + exp(-x)) at -90 is -7e-38, and 0 in f32, where exp(90) is infinite; at -88 it is known."""
+    inputs = {"x": np.array([-90, -95, -120, -88, -1, 3], np.float32)}
+    references = Subject.of(SILU).references(inputs)
+    assert references is not None
+    for one in references:
+        assert one.judged.tolist() == [False, False, False, True, True, True]
+        assert (one.ratio(one.value) <= SLACK).all()
+
+
+def test_a_mask_of_minus_infinity_keeps_its_bound() -> None:
+    program = softmax(8)
+    x = np.array([[0.1, -np.inf, 1, 2, -np.inf, 0, 1, 1], [1.0, 2, 3, 4, 5, 6, 7, 8]], np.float32)
+    references = Subject.of(program).references({"x": x})
+    assert references is not None and references[0].judged.all()
