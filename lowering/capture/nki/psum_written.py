@@ -54,4 +54,4 @@ class Written:
 
 def elements(window: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """Of ``shape``: elements all of whose bytes are True; a copy."""
-    return window.all(axis=-1) if window.ndim > len(shape) else window.copy()
+    return np.asarray(window.all(axis=-1)) if window.ndim > len(shape) else window.copy()

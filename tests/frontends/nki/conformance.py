@@ -33,7 +33,7 @@ class Entry:
     name: str
     arrays: Callable[[int, int, str], Arrays]
     shapes: Callable[[int, int], list[tuple[Shape, str]]]
-    emit: Callable[[list[Tile], list[Tile], Any], None]
+    emit: Callable[[list[Any], list[Any], Any], Any]
     want: Callable[..., list[Any]]
     lanes: tuple[int, int] = (1, 128)
     free: tuple[int, int] = (1, 16384)

@@ -109,7 +109,7 @@ def product(x: np.ndarray, y: np.ndarray) -> list[Any]:
     return [(x.astype(np.float64).T @ y.astype(np.float64)).astype(np.float32)]
 
 
-def picked(x: np.ndarray, y: np.ndarray, where: np.ndarray) -> np.ndarray:
+def picked(x: np.ndarray, y: Any, where: np.ndarray) -> np.ndarray:
     return np.where(where != 0, x, y)
 
 
@@ -164,7 +164,7 @@ ENTRIES = [
     Entry("activation", data(1, 2), like_data(),
           lambda d, x, m: isa.activation(d[0], "square", x[0], x[1], x[2], mask=m),
           lambda x, b, s: [np.square(f32(x) * s + b)], variants=MASK),
-    Entry("activation_reduce", data(1, make=lambda *s, dtype, seed: whole(*s, dtype, seed)),
+    Entry("activation_reduce", data(1, make=whole),
           like_data(("column", "float32")),
           lambda d, x, m: isa.activation(d[0], "copy", x[0], None, 2.0, "add", d[1], "reset_reduce"),
           lambda x: [2 * f32(x), (2 * f32(x)).sum(1, keepdims=True)]),
@@ -173,12 +173,12 @@ ENTRIES = [
           lambda x, a, c: [np.maximum(f32(x) * a + c, 0)]),
     Entry("exponential", data(1, 1), like_data(), without_mask(isa.exponential),
           lambda x, a: [exact_exp(f32(x) - a)]),
-    Entry("tensor_reduce", data(1, make=lambda *s, dtype, seed: whole(*s, dtype, seed)), lambda p, f: [((p, 1), "")],
+    Entry("tensor_reduce", data(1, make=whole), lambda p, f: [((p, 1), "")],
           lambda d, x, m: isa.tensor_reduce(d[0], "add", x[0], [1], True), lambda x: [-f32(x).sum(1, keepdims=True)]),
-    Entry("tensor_partition_reduce", data(1, make=lambda *s, dtype, seed: whole(*s, dtype, seed)),
+    Entry("tensor_partition_reduce", data(1, make=whole),
           lambda p, f: [((1, f), "")], lambda d, x, m: isa.tensor_partition_reduce(d[0], "average", x[0]),
           lambda x: [f32(x).sum(0, keepdims=True) / np.float32(x.shape[0])]),
-    Entry("tensor_scalar_reduce", data(1, make=lambda *s, dtype, seed: whole(*s, dtype, seed)),
+    Entry("tensor_scalar_reduce", data(1, make=whole),
           like_data(("column", "float32")),
           lambda d, x, m: isa.tensor_scalar_reduce(d[0], x[0], "add", 1.0, "add", d[1]),
           lambda x: [f32(x) + 1, (f32(x) + 1).sum(1, keepdims=True)]),
@@ -215,7 +215,7 @@ ENTRIES = [
     Entry("nc_find_index8", with_values, lambda p, f: [((p, 8), "uint32")], without_mask(isa.find_index8),
           lambda x, v: [places(x, v, range(8))[0].astype(np.uint32)], free=(8, 16384)),
     Entry("nc_match_replace8", with_values, lambda p, f: [((p, f), ""), ((p, 8), "uint32")],
-          lambda d, x, m: isa.match_replace8(d[0], *x, -7.0, d[1]), replaced, free=(8, 16384)),
+          lambda d, x, m: isa.match_replace8(d[0], x[0], x[1], -7.0, d[1]), replaced, free=(8, 16384)),
     Entry("nc_stream_shuffle", data(1), like_data(), plain(isa.shuffle, [0] * 32), shuffled, variants=MASK),
     Entry("nc_transpose", data(1), lambda p, f: [((f, p), "")], without_mask(isa.nc_transpose), lambda x: [x.T.copy()],
           free=(1, 128), variants=("plain", "strided", "psum")),
@@ -228,14 +228,14 @@ ENTRIES = [
           lambda p, f: [((p, 16), "")], without_mask(isa.local_gather), gathered, lanes=(16, 128), free=(1, 16384)),
     Entry("nc_n_gather", numbered, like_data(), without_mask(isa.n_gather),
           lambda x, i: [np.take_along_axis(x, i.astype(np.int64), 1)]),
-    Entry("nonzero_with_count", data(1, make=lambda *s, dtype, seed: whole(*s, dtype, seed)),
+    Entry("nonzero_with_count", data(1, make=whole),
           lambda p, f: [((p, f + 1), "int32")],
           lambda d, x, m: (isa.memset(d[0], 0), isa.nonzero_with_count(d[0], x[0], 5, -3)), nonzero, free=(1, 4096)),
     Entry("sequence_bounds", segments, lambda p, f: [((1, 2, f), "float32")], without_mask(isa.sequence_bounds), bounds,
           lanes=(1, 1), free=(1, 512), dtypes=("int32", "float32")),
     Entry("nc_matmul", lambda p, f, t: [whole(p, min(f, 128), t), whole(p, f, t, seed=1)],
           lambda p, f: [((min(f, 128), f), "float32")],
-          lambda d, x, m: isa.nc_matmul(d[0], *x, mask=m), product, free=(1, 512),
+          lambda d, x, m: isa.nc_matmul(d[0], x[0], x[1], mask=m), product, free=(1, 512),
           variants=("plain", "strided", "psum", "twice")),
 ]  # fmt: skip
 

@@ -83,7 +83,7 @@ def product(dtype: str, other: str, rows: int, columns: int, passes: int = 1, to
         dst = tile((rows, columns), to, PSUM)
         operands = [x.remade(x.shape, x.strides, dtype=name) for x, name in ((left, dtype), (right, other))]
         for _ in range(passes):
-            instructions.nc_matmul_mx(dst, *operands, left_scales, right_scales)
+            instructions.nc_matmul_mx(dst, operands[0], operands[1], left_scales, right_scales)
         return dst
 
     return body
