@@ -22,6 +22,7 @@ from equivalence.interpretations.real_followed import Followed
 from equivalence.interpretations.real_reach import Reached
 from equivalence.judge import beyond, inputs, ranges, testing
 from equivalence.judge.exclusion import exclude
+from equivalence.judge.fitting import fitting
 from equivalence.judge.runs import Pair, PairRun
 from equivalence.judge.steering import Steering
 from equivalence.verdicts import Check
@@ -71,7 +72,7 @@ def _watch(judge: Judge, steered: Sequence[Pair], primes: Sequence[Any]) -> None
         try:
             if judge.late():
                 raise OutOfTime(UNKNOWN_SPAN)
-            real = _prepared(judge, pair, number, primes[0])
+            real = _prepared(judge, pair, number, fitting(pair, primes, judge.options.seed)[0])
             real.masks, real.spread = zero_one(pair.inputs), inputs.unflagged(pair.inputs)
             real.ranges = _integer_ranges(judge, pair)
             _compare(judge, pair, [real], pair.inputs)
@@ -103,7 +104,8 @@ def _examine(judge: Judge, pair: Pair, number: int, primes: Sequence[Any], steer
     """One set of shapes."""
     masks, declared = zero_one(pair.inputs), _integer_ranges(judge, pair)
     judge.assumptions.update(dict.fromkeys(f"{name} is a mask: it holds only 0 and 1" for name in sorted(masks)))
-    reals = [_prepared(judge, pair, number + k * DRAW, primes[k % PRIMES]) for k in range(MOST_DRAWS)]
+    fit = fitting(pair, primes, judge.options.seed)
+    reals = [_prepared(judge, pair, number + k * DRAW, fit[k % len(fit)]) for k in range(MOST_DRAWS)]
     for real in reals:
         real.masks, real.ranges = masks, declared
         real.spread, real.sites.off = inputs.unflagged(pair.inputs), not steered or real is not reals[0]
