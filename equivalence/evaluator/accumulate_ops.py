@@ -22,7 +22,7 @@ from equivalence.interpretations import ieee, summation
 from lowering.errors import Unsupported
 from lowering.ir.program import Op, Value
 
-LONG, BLOCK = 256, 32  # a left fold of more lanes than LONG is one of blocks, where the order is open
+LONG, BLOCK = 16, 8  # a left fold of more lanes than LONG is one of blocks, where the order is open
 
 
 def full_axis(lanes: Lanes, axis: int) -> Lanes:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from math import gcd, isqrt
 from typing import Any
 
@@ -34,6 +35,10 @@ class Form:
 
     def value(self) -> Any:
         """The number, an mpmath.mpf, at PRECISION bits."""
+        return _value_of(self)
+
+    def evaluated(self) -> Any:
+        """As ``value``, which remembers it."""
         with mp.workprec(PRECISION + 20):
             out = mpf(self.rational.numerator) / self.rational.denominator
             out *= mp.root(self.root, self.degree) * mp.pi ** (mpf(self.half_pi) / 2) * mp.ln2**self.ln2
@@ -74,6 +79,11 @@ class Form:
         parts += [_power("π", self.half_pi // 2)] if self.half_pi and self.half_pi % 2 == 0 else []
         parts += [_power("log2(e)", -self.ln2) if self.ln2 < 0 else _power("ln 2", self.ln2)] if self.ln2 else []
         return "*".join(parts + ([f"ln {self.log}"] if self.log > 1 else []))
+
+
+@lru_cache(maxsize=1 << 14)
+def _value_of(form: Form) -> Any:
+    return form.evaluated()
 
 
 def _power(name: str, n: int) -> str:
