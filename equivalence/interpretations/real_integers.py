@@ -149,7 +149,7 @@ class Integers(Symbols):
 
     def _truncated(self, to: DType, x: Cell) -> Cell:
         """Float to integer: truncation, an odd opaque function; integers in float form are themselves."""
-        result = self.rounded("trunc", x)
+        result = self.narrowed(to, x, self.rounded("trunc", x))
         low, high = (0, 2.0**to.bits) if to.kind == "uint" else (-(2.0 ** (to.bits - 1)), 2.0 ** (to.bits - 1))
         return result.sampled(np.clip(result.sample, low, high - 1)) if x.is_all(LITERAL) else result
 

@@ -25,8 +25,21 @@ from equivalence.interpretations.real_bits import (
     hull,
     wrapped,
 )
-from equivalence.interpretations.real_cell import CONCRETE, DATA, NONNEG, NONZERO, WHOLE, Array, Cell, cell, flag
+from equivalence.interpretations.real_cell import (
+    CONCRETE,
+    DATA,
+    FLOATS,
+    LITERAL,
+    NONNEG,
+    NONZERO,
+    WHOLE,
+    Array,
+    Cell,
+    cell,
+    flag,
+)
 from equivalence.interpretations.real_decisions import Decisions
+from lowering.ir.types import DType
 
 _BITWISE = frozenset(["and", "or", "xor"])
 _RING = frozenset(["add", "sub", "mul", "neg"])
@@ -106,7 +119,8 @@ class Symbols(Decisions):
         if name in ("div", "rem") and (site.attrs["rounding"] == "floor" or not rows[0][..., -1].any()):
             if name == "div":
                 return _take(rows[0], power, 1, None)
-            return np.where(np.arange(rows[0].shape[-1]) < power[..., None], rows[0], ZERO)
+            wide = extended(rows[0], max(rows[0].shape[-1], int(power.max(initial=0)) + 1))  # the sign bit is 0
+            return np.where(np.arange(wide.shape[-1]) < power[..., None], wide, ZERO)
         return self._disjoint(site, out, rows)
 
     def _shifted(self, site: Site, out: Lanes, full: Array, amount: Array) -> Array:
@@ -131,6 +145,17 @@ class Symbols(Decisions):
         result = getattr(self, site.name)(*(cell(a) for a in args))
         origins = np.bitwise_or.reduce(np.broadcast_arrays(*(k.origins for k in parts)))
         return self.bounded(out, result, Known(low, high, origins, None), args)
+
+    def narrowed(self, to: DType, x: Cell, result: Cell) -> Cell:
+        """Numbers that integer inputs alone have made, as ``to``: where some may lie outside, the given ones hold."""
+        shape = np.broadcast_shapes(*(plane.shape for plane in x))
+        alone = np.broadcast_to(x.alive & ((x.mark & (CONCRETE | LITERAL | FLOATS)) == 0), shape)
+        if not alone.any():
+            return result
+        found = self.bits.find(x, alone, shape)
+        if found is not None and fits(found.low, found.high, to):
+            return result
+        return result.marked(result.mark | flag(alone, DATA))
 
     def bounded(self, out: Lanes, result: Cell, known: Known, args: Sequence[Lanes]) -> Cell | None:
         """A result of the fields, remembered with its bounds."""

@@ -23,6 +23,7 @@ from equivalence.interpretations.real_reach import Reached
 from equivalence.judge import beyond, inputs, ranges, testing
 from equivalence.judge.exclusion import exclude
 from equivalence.judge.fitting import fitting
+from equivalence.judge.redrawn import redrawn, zeros
 from equivalence.judge.runs import Pair, PairRun
 from equivalence.judge.steering import Steering
 from equivalence.verdicts import Check
@@ -113,10 +114,34 @@ def _examine(judge: Judge, pair: Pair, number: int, primes: Sequence[Any], steer
     if masks:
         _compare(judge, pair, reals, shuffled(pair.inputs, masks, judge.options.seed))
     if steered:
+        _redraw(judge, pair, reals)
         judge.real.unseen = [*(judge.real.unseen or []), *_steer(judge, pair, reals)]
         judge.real.sites |= {record.span for record in reals[0].sites.values()}
     for real in reals:
         judge.assumptions.update(dict.fromkeys(real.assumptions))
+
+
+def _redraw(judge: Judge, pair: Pair, reals: list[Real]) -> None:
+    """On other integers, where all of them are compared: as long as some output is to be shown."""
+    first = reals[0]
+    if first.used_integer_values or first.rests_on_values:
+        return
+    declared = ranges.declared(judge.options.inputs, pair)
+    kept = first.masks | {name for name, r in declared.items() if not r.drawable}
+    for arrays in redrawn(pair.inputs, first, first.ranges, kept, judge.options.seed):
+        if judge.late() or all(e.real_mismatch for e in judge.evidence):
+            return
+        _compare(judge, pair, reals, arrays)
+    arrays = zeros(pair.inputs, first, first.ranges, kept, judge.options.seed)
+    if arrays is not None and not judge.late():
+        seen = first.sites.snapshot()
+        for evidence, (_, a, b) in zip(judge.evidence, _evaluate(judge, pair, first, arrays).outputs(), strict=True):
+            evidence.real_mismatch |= bool((_is_nan(a) != _is_nan(b)).any())
+        first.sites.restore(seen)
+
+
+def _is_nan(x: Lanes) -> np.ndarray:
+    return np.zeros((), bool) if x.planes is None else x.full(np.isnan(cell(x).sample))
 
 
 def _integer_ranges(judge: Judge, pair: Pair) -> dict[str, tuple[int, int]]:

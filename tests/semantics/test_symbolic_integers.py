@@ -37,6 +37,29 @@ def repacked(k: Kit, q: Value, by: int = 16) -> Value:
     return k.b("shr", k.add(low, k.mul(high, by)), k.lit(4, low))
 
 
+def remainder(k: Kit, w: Value) -> Value:
+    """Modulo 1024, of a value of eight bits."""
+    wide = k.cast(w, "i32")
+    return k.b("rem", wide, k.lit(1024, wide), rounding="floor")
+
+
+def moved(k: Kit, w: Value, by: float, to: str = "f32") -> Value:
+    """value + by, by way of another type."""
+    return k.cast(k.cast(k.add(k.cast(w, "f32"), by), to), "f32")
+
+
+def turned(k: Kit, q: Value, x: Value, y: Value, most: float | None = None) -> Value:
+    """y or 2 y, by the sign of (q - 5.5) x; ``most``: and of most - q."""
+    factor = k.sub(k.cast(q, "f32"), 5.5)
+    if most is not None:
+        factor = k.mul(factor, k.add(k.mul(k.cast(q, "f32"), -1.0), most))
+    return k.where(k.cmp("gt", k.mul(factor, x), 0.0), y, k.mul(y, 2.0))
+
+
+def relu(inside: bool) -> Body:
+    return lambda k, w, x: k.max(k.mul(k.cast(w, "f32"), x), 0.0) if inside else k.mul(k.cast(w, "f32"), k.max(x, 0.0))
+
+
 def number(body: Any, zero: float = 8.0) -> Body:
     """(value - zero) * x, a float."""
     return lambda k, q, x: k.mul(k.sub(k.cast(body(k, q), "f32"), zero), x)
@@ -60,6 +83,12 @@ PROVED: dict[str, tuple[Body, Body, tuple[str, ...]]] = {
     "sums of products in i32": (
         lambda k, a, b: k.cast(k.sum(k.mul(k.cast(a, "i32"), k.cast(b, "i32"))), "f32"),
         lambda k, a, b: k.sum(k.mul(k.cast(a, "f32"), k.cast(b, "f32"))), (W8, W8)),
+    "remainders by more than the value": (
+        number(remainder, 0.0), number(lambda k, w: k.b("and", k.cast(w, "i32"), k.lit(1023, k.cast(w, "i32"))), 0.0),
+        (W8, X)),
+    "a number that is an i8 again": (
+        number(lambda k, w: w), lambda k, w, x: k.mul(moved(k, k.cast(k.cast(w, "f32"), "i8"), -8.0), x), (W8, X)),
+    "a relu before factors that are not negative": (relu(True), relu(False), (Q, X)),
 }  # fmt: skip
 OTHER: dict[str, tuple[Body, Body, tuple[str, ...]]] = {
     "a mask of three bits": (
@@ -81,6 +110,19 @@ OTHER: dict[str, tuple[Body, Body, tuple[str, ...]]] = {
     "a threshold that no given value meets": (
         lambda k, w, x: k.where(k.cmp("gt", w, 120), x, k.mul(k.mul(x, 3.0), k.cast(w, "f32"))),
         lambda k, w, x: k.mul(x, k.mul(k.cast(w, "f32"), 3.0)), (W8, X)),
+    "a remainder as the value": (number(remainder, 0.0), number(lambda k, w: w, 0.0), (W8, X)),
+    "an i32 as a float as i8": (
+        number(lambda k, w: w, 0.0), lambda k, w, x: k.mul(moved(k, w, 0.0, "i8"), x), ("i32[3,5]", X)),
+    "a sum of floats as i8": (
+        lambda k, w, x: k.mul(moved(k, w, 100.0), x), lambda k, w, x: k.mul(moved(k, w, 100.0, "i8"), x), (W8, X)),
+    "a relu before any factors": (relu(True), relu(False), (W8, X)),
+    "absolute values of products": (
+        lambda k, w, x: k.b("abs", k.mul(k.cast(w, "f32"), x)),
+        lambda k, w, x: k.mul(k.cast(w, "f32"), k.b("abs", x)), (W8, X)),
+    "a sign that turns beyond what is given": (turned, lambda k, *xs: turned(k, *xs, most=200.0), (Q, X, X)),
+    "w / w as 1": (
+        lambda k, w, x: k.mul(k.div(moved(k, w, 0.0), moved(k, w, 0.0)), x),
+        lambda k, w, x: k.mul(x, moved(k, k.sub(w, w), 1.0)), (W8, X)),
 }  # fmt: skip
 
 
