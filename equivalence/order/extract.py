@@ -7,6 +7,7 @@ rescalings between them; what is added is a term.  Must not name trees (naming.p
 
 from __future__ import annotations
 
+import heapq
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -118,23 +119,27 @@ class Region:
     # -- the region ----------------------------------------------------------------------------------------------
 
     def _collect(self) -> list[int]:
-        """Additive lanes of the region, operands before users; a lane that is used twice is a term instead."""
-        uses: Counter[int] = Counter()
-        seen: set[int] = set()
-        waiting = [self.root.number]
+        """Additive lanes of the region, operands before users; a lane that is used twice is a term instead.
+
+        Lanes come by falling numbers: all users of one are known when it comes, and nothing below a term is looked at.
+        """
+        uses: Counter[int] = Counter({self.root.number: 1})
+        waiting, inside = [-self.root.number], 0
+        self.shared: set[int] = set()
         while waiting:
-            lane = waiting.pop()
-            if lane in seen:
+            lane = -heapq.heappop(waiting)
+            if uses[lane] > 1:
+                self.shared.add(lane)
                 continue
-            seen.add(lane)
-            if len(seen) > MOST_TERMS:
+            inside += 1
+            if inside > MOST_TERMS:
                 raise Unsupported(f"an accumulation of more than {MOST_TERMS} additions", self.root.span)
             for child in self.plan(lane)[1]:
                 inner = self.inner(child, lane)
                 if inner is not None:
+                    if not uses[inner]:
+                        heapq.heappush(waiting, -inner)
                     uses[inner] += 1
-                    waiting.append(inner)
-        self.shared = {lane for lane, count in uses.items() if count > 1}
         return self._postorder()
 
     def _postorder(self) -> list[int]:
