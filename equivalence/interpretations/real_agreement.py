@@ -28,7 +28,7 @@ class Agreement:
     ``mismatch``: a channel without a root of a
     non-residue differs, or the samples do.  ``stubborn``: only channels with such roots could be compared, and they
     differ, which says nothing (sqrt(x)^2 against x): other primes may clear these lanes.  ``incomparable``: no common
-    valid channel.  ``clean_fraction``: lanes compared in a channel without such roots.  ``void_fraction``: lanes that
+    valid channel.  ``clean_fraction``: lanes compared in a channel without such roots.  ``void``: lanes that
     are no number on either side (0/0 in a row whose mask keeps nothing): out of scope, and neither equal nor not.
     """
 
@@ -39,8 +39,8 @@ class Agreement:
     stubborn: Array
     incomparable: Array
     sample_gap: float
+    void: Array
     residues_differ: bool = False
-    void_fraction: float = 0.0
 
     @property
     def equal_residues(self) -> bool:
@@ -61,8 +61,8 @@ def together(agreements: Sequence[Agreement]) -> Agreement:
         stubborn=open_lanes & ~incomparable,
         incomparable=incomparable,
         sample_gap=max(a.sample_gap for a in agreements),
+        void=np.logical_and.reduce([a.void for a in agreements]),
         residues_differ=any(a.residues_differ for a in agreements),
-        void_fraction=max(a.void_fraction for a in agreements),
     )
 
 
@@ -115,8 +115,8 @@ def agree(real: object, out_a: Lanes, out_b: Lanes) -> Agreement:
         stubborn=stubborn,
         incomparable=incomparable,
         sample_gap=float(gap[np.isfinite(gap)].max(initial=0.0)),
+        void=void,
         residues_differ=bool(((differing | (tags[0] != tags[1])) & ~undefined).any()),
-        void_fraction=float(void.sum() / size),
     )
 
 

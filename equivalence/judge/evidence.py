@@ -63,6 +63,7 @@ class Evidence:
     failures: list[Failure] = field(default_factory=list)
     real_runs: int = 0
     real_mismatch: bool = False
+    void: np.ndarray | None = None  # elements at the set of shapes in hand that were no number in any run of `real`
     integer_values: bool = False  # the output is computed from integer inputs, of which only the given values are known
     symbolic: bool = True  # an integer output was compared for all values of the integers that it is made of
     real_uncomparable: float = 0.0

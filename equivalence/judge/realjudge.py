@@ -104,6 +104,8 @@ def _leave(judge: Judge, every: Sequence[Pair], number: int) -> None:
 def _examine(judge: Judge, pair: Pair, number: int, primes: Sequence[Any], steered: bool) -> None:
     """One set of shapes."""
     masks, declared = zero_one(pair.inputs), _integer_ranges(judge, pair)
+    for evidence in judge.evidence:
+        evidence.void = None
     judge.assumptions.update(dict.fromkeys(f"{name} is a mask: it holds only 0 and 1" for name in sorted(masks)))
     fit = fitting(pair, primes, judge.options.seed)
     reals = [_prepared(judge, pair, number + k * DRAW, fit[k % len(fit)]) for k in range(MOST_DRAWS)]
@@ -117,8 +119,20 @@ def _examine(judge: Judge, pair: Pair, number: int, primes: Sequence[Any], steer
         _redraw(judge, pair, reals)
         judge.real.unseen = [*(judge.real.unseen or []), *_steer(judge, pair, reals)]
         judge.real.sites |= {record.span for record in reals[0].sites.values()}
+        if _holds_still(pair.inputs, masks):
+            for evidence in judge.evidence:
+                evidence.real_mismatch |= evidence.void is not None and bool(evidence.void.any())
     for real in reals:
         judge.assumptions.update(dict.fromkeys(real.assumptions))
+
+
+def _holds_still(arrays: inputs.Arrays, masks: Collection[str]) -> bool:
+    """Whether some input keeps its values though it is no mask that is drawn anew: lengths, flags of float type.
+
+    What they make no number on the given inputs was then never compared.
+    """
+    others = [x for name, x in arrays.items() if name not in masks and x.dtype.kind != "b"]
+    return any(inputs.is_flag(x.astype(np.float64)) if inputs.is_float(x) else True for x in others)
 
 
 def _redraw(judge: Judge, pair: Pair, reals: list[Real]) -> None:
@@ -252,17 +266,19 @@ def _under(judge: Judge, pair: Pair, reals: list[Real], arrays: inputs.Arrays, l
         wholes = [together(list(column)) for column in zip(*found, strict=True)]
         if number + 1 >= least and (judge.late() or all(w.equal or w.mismatch.any() for w in wholes)):
             break
+    for evidence, whole in zip(judge.evidence, wholes, strict=True):
+        evidence.void = whole.void if evidence.void is None else evidence.void & whole.void
     given = arrays is pair.inputs
     if not given:
         return [whole.equal or whole.equal_residues for whole in wholes]
-    return [whole.equal and whole.void_fraction <= MOST_VOID for whole in wholes]
+    return [whole.equal and float(whole.void.mean() if whole.void.size else 0) <= MOST_VOID for whole in wholes]
 
 
 def _steer(judge: Judge, pair: Pair, reals: list[Real], only: Collection[str] = ()) -> list[tuple[Span, str]]:
     """What no derived input has shown, the sites that do not matter left out; ``only``: of these sets."""
 
     def compare(name: str, arrays: inputs.Arrays) -> None:
-        before = [e.real_mismatch for e in judge.evidence]
+        before, void = [e.real_mismatch for e in judge.evidence], [e.void for e in judge.evidence]
         seen = reals[0].sites.snapshot()
         for real in reals:
             real.strayed = False
@@ -273,8 +289,8 @@ def _steer(judge: Judge, pair: Pair, reals: list[Real], only: Collection[str] = 
             testing.outside(judge, pair, name, arrays)
         if name not in DEGENERATE and not any(real.strayed for real in reals):
             return
-        for evidence, mismatch in zip(judge.evidence, before, strict=True):
-            evidence.real_mismatch = mismatch
+        for evidence, mismatch, none in zip(judge.evidence, before, void, strict=True):
+            evidence.real_mismatch, evidence.void = mismatch, none
         reals[0].sites.restore(seen)
 
     def agree_on(arrays: inputs.Arrays, fully: bool) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 
 from equivalence.verdicts import Level
 from lowering.ir.program import Value
-from tests.semantics.programs import EQUAL, Body, Kit, arrays, judged, level
+from tests.semantics.programs import EQUAL, I32, Body, Kit, arrays, judged, level
 
 T = "f32[5,7]"
 
@@ -78,3 +78,19 @@ def test_an_outcome_that_only_reaches_what_is_no_number() -> None:
         return body
 
     assert judged(scaled(2.0, 3.0), scaled(2.0, 4.0), T).verdict.level is Level.UNDECIDED
+
+
+def test_what_integers_keep_from_being_numbers_was_never_compared() -> None:
+    """Rows of length 0 stay so on every input; a mask of data, or of truth values, is drawn anew."""
+
+    def rows(late: float) -> Body:
+        def body(k: Kit, x: Value, lengths: Value) -> Value:
+            some = k.cast(k.cmp("gt", k.b.broadcast(lengths, (5, 7), [0]), 0), "f32")
+            late_row = k.cmp("ge", k.b.index((5, 7), 0, I32), 3)
+            return k.mul(k.mul(x, k.div(some, some)), k.where(late_row, k.lit(late, x), k.lit(2.0, x)))
+
+        return body
+
+    data = {"x0": arrays(3, T)["x0"], "x1": np.array([2, 1, 3, 0, 0], np.int32)}
+    assert level(rows(2.0), rows(3.0), T, "i32[5]", data=data) not in EQUAL
+    assert level(rows(2.0), lambda k, *xs: k.mul(rows(2.0)(k, *xs), 1.0), T, "i32[5]", data=data) in EQUAL
