@@ -78,6 +78,8 @@ class Sums:
     def _colliding(self, made: Made) -> tuple[str, list[Child]] | None:
         """Additions that one atomic or scatter, or one generic combiner, makes in an open order, as one step."""
         op = made.op
+        if made.name != "add":
+            return None
         outer = self.graph.regions.get(id(op)) if op is not None else None
         opened = op is not None and op.name in _UPDATES
         if not opened and (outer is None or outer.attrs["order"] == "sequential"):

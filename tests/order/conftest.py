@@ -25,6 +25,7 @@ SUBJECTS: dict[tuple[str, str], tuple[str, ...]] = {
     **{("triton", name): ("f32[3,64]",) for name in (
         "sequential", "reversed_sum", "blocked", "strided_lanes", "four_accumulators", "kahan", "neumaier", "two_sum",
         "not_kahan", "never_lost", "swapped_neumaier", "online_logsumexp", "cumsum", "cumsum_reversed",
+        "welford",
     )},
     ("triton", "fma_chain"): ("f32[3,64]", "f32[64]"),
     ("triton", "matmul"): ("f16[16,64]", "f16[64,16]"),

@@ -291,3 +291,24 @@ def swapped_neumaier(x):
     y = torch.empty(x.shape[0], device=x.device)
     _swapped_neumaier[(x.shape[0],)](x, y, x.shape[1])
     return y
+
+
+@triton.jit
+def _merged(mean_1, square_1, n_1, mean_2, square_2, n_2):
+    apart, n = mean_2 - mean_1, n_1 + n_2
+    share = tl.where(n == 0.0, 0.0, n_2 / tl.where(n == 0.0, 1.0, n))
+    return mean_1 + apart * share, square_1 + square_2 + apart * apart * n_1 * share, n
+
+
+@triton.jit
+def _welford(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    row, at = tl.program_id(0), tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + row * n + at, mask=at < n, other=0.0)
+    _, square, count = tl.reduce((x, tl.zeros_like(x), (at < n).to(tl.float32)), 0, _merged)
+    tl.store(y_ptr + row, square / count)
+
+
+def welford(x):
+    y = torch.empty(x.shape[0], device=x.device)
+    _welford[(x.shape[0],)](x, y, x.shape[1], BLOCK=64)
+    return y
