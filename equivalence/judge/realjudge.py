@@ -143,7 +143,10 @@ def _redraw(judge: Judge, pair: Pair, reals: list[Real]) -> None:
     declared = ranges.declared(judge.options.inputs, pair)
     kept = first.masks | {name for name, r in declared.items() if not r.drawable}
     for arrays in redrawn(pair.inputs, first, first.ranges, kept, judge.options.seed):
-        if judge.late() or all(e.real_mismatch for e in judge.evidence):
+        if all(e.real_mismatch for e in judge.evidence):
+            return
+        if judge.late():
+            judge.real.late, judge.real.available = True, False
             return
         _compare(judge, pair, reals, arrays)
     arrays = zeros(pair.inputs, first, first.ranges, kept, judge.options.seed)

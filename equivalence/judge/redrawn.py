@@ -14,6 +14,8 @@ from equivalence.interpretations.base import tag
 from equivalence.interpretations.real import Real
 from equivalence.judge.inputs import Arrays, dtype_of
 
+FEW, FEW_TIMES = 16, 4  # elements below which a draw says little of an input, and how often it is repeated
+
 
 def redrawn(
     given: Mapping[str, np.ndarray],
@@ -29,9 +31,14 @@ def redrawn(
     """
     free = _free(given, real, declared, kept)
     rng = np.random.default_rng([seed, *b"redrawn"])
+    times = FEW_TIMES if any(given[name].size < FEW for name in free) else 1
     for draw in (_uniform, _of_every_size, _ends) if free else ():
-        made = {name: _without_zero(draw(rng, *span, given[name].shape), *span) for name, span in free.items()}
-        yield {**given, **{name: x.astype(given[name].dtype) for name, x in made.items()}}
+        drawn = dict[str, np.ndarray]()
+        for time in range(times):
+            for name, (low, high) in free.items():  # every other one is the one before, from the other end of the range
+                drawn[name] = (low + high) - drawn[name] if time % 2 else draw(rng, low, high, given[name].shape)
+            made = {name: _without_zero(x, *free[name]).astype(given[name].dtype) for name, x in drawn.items()}
+            yield {**given, **made}
 
 
 def zeros(
@@ -45,7 +52,10 @@ def zeros(
     free = _free(given, real, declared, kept)
     names = [name for name, (low, high) in free.items() if low <= 0 <= high]
     rng = np.random.default_rng([seed, *b"zeros"])
-    made = {name: np.where(rng.integers(0, 2, given[name].shape) != 0, given[name], 0) for name in names}
+    made = {
+        name: np.where((rng.random(given[name].shape) < 0.5) & (given[name].size >= FEW), given[name], 0)
+        for name in names
+    }
     return {**given, **{name: x.astype(given[name].dtype) for name, x in made.items()}} if names else None
 
 

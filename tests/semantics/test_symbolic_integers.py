@@ -126,6 +126,17 @@ OTHER: dict[str, tuple[Body, Body, tuple[str, ...]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize("kind", ["i8", "u8"])
+def test_one_integer_is_drawn_with_both_signs(kind: str) -> None:
+    data = {"x0": np.array(3, np.int8 if kind == "i8" else np.uint8), "x1": np.linspace(-1, 1, 5, dtype=np.float32)}
+
+    def spread(inside: bool) -> Body:
+        return lambda k, w, x: relu(inside)(k, k.b.broadcast(w, (5,), ()), x)
+
+    found = level(spread(True), spread(False), f"{kind}[]", "f32[5]", data=data)
+    assert (found in EQUAL) == (kind == "u8")
+
+
 @pytest.mark.parametrize("name", PROVED)
 def test_functions_of_all_values_are_real(name: str) -> None:
     assert level(*PROVED[name][:2], *PROVED[name][2]) in EQUAL
