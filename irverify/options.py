@@ -65,7 +65,12 @@ class CompareOptions:
         _check(self.layouts in SPECIALS, "--layouts", self.layouts, f"one of {', '.join(SPECIALS)}")
         _check(self.timeout > 0, "--timeout", self.timeout, "a number of seconds above 0")
         _check(self.memory >= 1 << 28, "--memory", self.memory, "at least 256M, for example 8G")
-        _check(bool(_TARGET.fullmatch(self.device)), "--target", self.target, "sm_80, sm_90, tpu_v5e, cpu or trn2")
+        _check(
+            bool(_TARGET.fullmatch(self.device)),
+            "--target",
+            self.target,
+            "sm_80, sm_90, tpu_v5e, cpu, trn1, inf2, trn2 or trn3",
+        )
         if self.target_b is not None:
             _check(bool(_UNIT.fullmatch(self.target_b)), "--target-b", self.target_b, "sm_90, sm_100, tpu_v5e or trn2")
         _check(self.seed >= 0, "--seed", self.seed, "a whole number from 0 up")

@@ -7,6 +7,7 @@ file runs only in the worker.
 from __future__ import annotations
 
 import ast
+import difflib
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -71,11 +72,20 @@ def split_entry(text: str) -> tuple[str, str | None]:
     return (path, entry) if is_entry else (text, None)
 
 
+def _near(path: Path) -> str:
+    """A question about the file beside it that was probably meant."""
+    beside = [p.name for p in path.parent.glob("*.py")] if path.parent.is_dir() else []
+    near = difflib.get_close_matches(path.name, beside, 1)
+    return f" (did you mean {path.parent / near[0]}?)" if near else ""
+
+
 def read_source(path_text: str) -> SourceFile:
     """Parses a file; a usage error says why it cannot be read, an Unsupported what kind of file it is."""
     path = Path(path_text)
     if not path.exists():
-        raise UsageError(f"{path_text}: there is no such file; give the path of a Python file, or path:entry")
+        raise UsageError(
+            f"{path_text}: there is no such file{_near(path)}; give the path of a Python file, or path:entry"
+        )
     if path.is_dir():
         raise UsageError(f"{path_text} is a directory; give the path of a Python file in it, or path:entry")
     if path.suffix in _FOREIGN:

@@ -14,6 +14,7 @@ import numpy as np
 
 from equivalence.verdicts import Report, Witness
 from irverify.report.json import report_to_json
+from irverify.weights import WEIGHT
 from lowering.errors import UsageError
 
 _FILES = ("inputs.npz", "report.json", "README.md")
@@ -96,7 +97,17 @@ The rounding of both sides together explains at most `{witness.bound}`. Replayed
     import numpy as np
     inputs = np.load("inputs.npz")        # bfloat16 and float8 arrays are stored as their bits (uint16, uint8)
 
-Hand the arrays to both functions in the order of the table, on any machine that runs them, and look at the element
-above. `report.json` is the whole report. `irverify.compare(a, b, inputs=[inputs[n] for n in inputs.files])` judges
-the pair again on exactly these arrays.
+{_replay(any(name.startswith(WEIGHT) for name in witness.inputs))} `report.json` is the whole report.
 """
+
+
+def _replay(model: bool) -> str:
+    """What to do with the arrays; a model's weights are no arguments of it."""
+    if not model:
+        return """Hand the arrays to both functions in the order of the table, on any machine that runs them, and look at
+the element above. `irverify.compare(a, b, inputs=[inputs[n] for n in inputs.files])` judges the pair again on exactly
+these arrays."""
+    return f"""Copy the arrays named `{WEIGHT}NAME` into A's parameter or buffer NAME and into what stands for it in B,
+hand the others to both models in the order of the table, and look at the element above. `irverify.compare(a, b,
+inputs=[inputs[n] for n in inputs.files if not n.startswith("{WEIGHT}")])` judges the pair again on these inputs, with
+weights of its own."""

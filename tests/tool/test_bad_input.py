@@ -31,6 +31,12 @@ def test_missing_file(run: Run, write: Write, tmp_path: Path) -> None:
     assert "there is no such file" in result.stderr and "nowhere.py" in result.stderr
 
 
+def test_a_name_mistyped_by_a_letter(run: Run, write: Write, tmp_path: Path) -> None:
+    given = write("softmax_nki.py", GOOD)
+    result = run("compare", given, tmp_path / "sofmax_nki.py")
+    assert result.exit_code == 2 and f"did you mean {given}?" in result.stderr
+
+
 def test_directory(run: Run, write: Write, tmp_path: Path) -> None:
     result = run("compare", tmp_path, write("b.py", GOOD))
     assert (result.exit_code, "is a directory" in result.stderr) == (2, True)

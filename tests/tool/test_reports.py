@@ -153,6 +153,15 @@ def test_witness_directory(report: Report, tmp_path: Path) -> None:
         assert inputs["w"].view(ml_dtypes.bfloat16).tolist() == [1, 1, 1]
 
 
+def test_a_witness_with_weights_says_that_they_are_no_arguments(report: Report, tmp_path: Path) -> None:
+    assert report.witness is not None
+    save_witness(report, tmp_path / "plain")
+    assert "weight:" not in (tmp_path / "plain" / "README.md").read_text()
+    report.witness.inputs["weight:fc.bias"] = np.zeros(3, np.float32)
+    save_witness(report, tmp_path / "model")
+    assert 'if not n.startswith("weight:")' in (tmp_path / "model" / "README.md").read_text()
+
+
 def test_witness_is_whole_or_absent(report: Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
