@@ -62,6 +62,8 @@ class Accumulate(Extrema):
         if out.dtype.is_integer and not (combine in ("add", "mul") and out.dtype.kind != "bool"):
             return self._reduce_bits(site, out, x, a, axis).planes()
         result = self.sum_along(a, axis) if combine == "add" else self.product_along(a, axis)
+        if out.dtype.is_integer:
+            result = self.unwrapped(out, (x,) if combine == "add" else (x,) * extent, result, extent)
         return self._wrapped(site, out, x, result, axis).planes()
 
     def _wrapped(self, site: Site, out: Lanes, x: Lanes, result: Cell, axis: int) -> Cell:
@@ -129,6 +131,8 @@ class Accumulate(Extrema):
         a = cell(x).map(lambda plane: full(plane, x.shape[axis - 1], axis))
         turned = a.map(lambda plane: np.flip(plane, axis)) if site.attrs["reverse"] else a
         result = self._running_sum(turned, axis) if combine == "add" else self._steps(site, out, turned, axis, x)
+        if out.dtype.is_integer and combine == "add":
+            result = self.unwrapped(out, (x,), result, x.shape[axis - 1])
         return (result.map(lambda plane: np.flip(plane, axis)) if site.attrs["reverse"] else result).planes()
 
     def _running_sum(self, a: Cell, axis: int) -> Cell:
@@ -177,6 +181,9 @@ class Accumulate(Extrema):
             made = self.summed(out, (a, b), self.matmul(left, right, rank), depth) if free else None
             return (self.settled(out, *operands) if made is None else made).planes()
         product = self.matmul(left, right, rank)
+        if out.dtype.is_integer:
+            product = self.unwrapped(out, (a, b), product, depth)
+            self.use(*(() if acc is None else (acc,)), numbers=True)
         return (product if acc is None else self.add(product, cell(acc))).planes()
 
     def matmul(self, a: Cell, b: Cell, rank: int) -> Cell:

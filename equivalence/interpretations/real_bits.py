@@ -26,6 +26,7 @@ MOST = 1 << 23  # bits of one value, and
 MOST_ALL = 1 << 25  # of all that are remembered: beyond, integers are what the run has
 EVERY = np.uint64((1 << 64) - 1)
 _LARGEST = 2.0**52
+_SALT = {"and": np.uint64(0x2545F4914F6CDD1D), "xor": np.uint64(0x5851F42D4C957F2D)}  # operations that name new bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,9 +276,9 @@ def both(name: str, a: Array, b: Array) -> Array:
 def _pair(name: str, a: Array, b: Array) -> Array:
     x, y = np.minimum(a, b), np.maximum(a, b)
     with np.errstate(over="ignore"):
-        mixed = (x ^ np.uint64(len(name))) * np.uint64(0x9E3779B97F4A7C15) ^ (
-            y + np.uint64(0x632BE59BD9B4E019)
-        ) * np.uint64(0xC2B2AE3D27D4EB4F)
+        mixed = (x ^ _SALT[name]) * np.uint64(0x9E3779B97F4A7C15) ^ (y + np.uint64(0x632BE59BD9B4E019)) * np.uint64(
+            0xC2B2AE3D27D4EB4F
+        )
         mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
     return ((mixed ^ (mixed >> np.uint64(32))) & ~ONE) | np.uint64(1)
 

@@ -145,7 +145,7 @@ class Integers(Symbols):
     def _between_integers(self, site: Site, out: Lanes, a: Lanes, x: Cell) -> Cell:
         if out.taint != FLOAT_DATA or out.dtype.kind == "bool" or x.is_all(CONCRETE):
             return self.integer(site, out, (a,))
-        return x
+        return x if out.dtype == a.dtype else self.unwrapped(out, (a,), x)
 
     def _truncated(self, to: DType, x: Cell) -> Cell:
         """Float to integer: truncation, an odd opaque function; integers in float form are themselves."""

@@ -157,6 +157,36 @@ class Symbols(Decisions):
             return result
         return result.marked(result.mark | flag(alone, DATA))
 
+    def unwrapped(self, out: Lanes, args: Sequence[Lanes], result: Cell, terms: int = 1) -> Cell:
+        """``result``, a sum of ``terms`` products of what floats have chosen, which no field wraps: where symbols are
+        among them and it may not be what it is in the type of ``out``, the given values hold."""
+        origins = [self.bits.inputs_of(a) for a in args]
+        if not any(origins) or any(not own and self.symbolic(a) for own, a in zip(origins, args, strict=True)):
+            return result  # integers that are made of floats are taken to be in range
+        low, high = self._reach(args[0])
+        for a in args[1:]:
+            ends = [x * y for x in (low, high) for y in self._reach(a)]
+            low, high = min(ends), max(ends)
+        low, high = (np.full((1,) * len(out.data.shape), terms * x) for x in (min(low, 0.0), max(high, 0.0)))
+        shape = np.broadcast_shapes(out.data.shape, *(plane.shape for plane in result))
+        known = Known(low, high, np.full((1,) * low.ndim, np.bitwise_or.reduce(origins)), None)
+        if not fits(low, high, out.dtype) or not self.bits.remember(result, shape, known):
+            self.use(*args, numbers=True)
+        return result
+
+    def _reach(self, lanes: Lanes) -> tuple[float, float]:
+        """(least, largest) of all lanes: of symbols by their bounds, or those of the type."""
+        x = cell(lanes)
+        shape = np.broadcast_shapes(lanes.data.shape, *(plane.shape for plane in x))
+        exact = np.broadcast_to(x.alive & ((x.mark & CONCRETE) != 0), shape)
+        found = self.bits.find(x, np.broadcast_to(x.alive, shape) & ~exact, shape)
+        bits = lanes.dtype.bits
+        if found is None:
+            return (0.0, 2.0**bits) if lanes.dtype.kind == "uint" else (-(2.0 ** (bits - 1)), 2.0 ** (bits - 1))
+        own = np.broadcast_to(x.sample, shape)[exact]
+        ends = np.concatenate([found.low, found.high, own])
+        return float(ends.min(initial=0.0)), float(ends.max(initial=0.0))
+
     def bounded(self, out: Lanes, result: Cell, known: Known, args: Sequence[Lanes]) -> Cell | None:
         """A result of the fields, remembered with its bounds."""
         shape = np.broadcast_shapes(out.data.shape, *(plane.shape for plane in result), known.low.shape)

@@ -56,6 +56,20 @@ def turned(k: Kit, q: Value, x: Value, y: Value, most: float | None = None) -> V
     return k.where(k.cmp("gt", k.mul(factor, x), 0.0), y, k.mul(y, 2.0))
 
 
+def chosen(k: Kit, w: Value, c: Value, x: Value) -> Value:
+    """An integer by the sign of a float."""
+    return k.where(k.cmp("gt", x, 0.0), w, c)
+
+
+def rowwise(body: Any) -> Body:
+    """(a sum along the rows of what floats choose) * the sum of x."""
+    return lambda k, w, c, x: k.mul(k.cast(body(k, chosen(k, w, c, x)), "f32"), k.sum(x))
+
+
+def scanned(k: Kit, w: Value) -> Value:
+    return k.column(k.b("scan", w, axis=1, combine="add", reverse=False), 4)
+
+
 def relu(inside: bool) -> Body:
     return lambda k, w, x: k.max(k.mul(k.cast(w, "f32"), x), 0.0) if inside else k.mul(k.cast(w, "f32"), k.max(x, 0.0))
 
@@ -88,6 +102,8 @@ PROVED: dict[str, tuple[Body, Body, tuple[str, ...]]] = {
         (W8, X)),
     "a number that is an i8 again": (
         number(lambda k, w: w), lambda k, w, x: k.mul(moved(k, k.cast(k.cast(w, "f32"), "i8"), -8.0), x), (W8, X)),
+    "sums in i32 of what floats choose": (
+        rowwise(lambda k, w: k.sum(k.cast(w, "i32"))), rowwise(lambda k, w: k.sum(k.cast(w, "f32"))), (W8, W8, X)),
     "a relu before factors that are not negative": (relu(True), relu(False), (Q, X)),
 }  # fmt: skip
 OTHER: dict[str, tuple[Body, Body, tuple[str, ...]]] = {
@@ -120,6 +136,18 @@ OTHER: dict[str, tuple[Body, Body, tuple[str, ...]]] = {
         lambda k, w, x: k.b("abs", k.mul(k.cast(w, "f32"), x)),
         lambda k, w, x: k.mul(k.cast(w, "f32"), k.b("abs", x)), (W8, X)),
     "a sign that turns beyond what is given": (turned, lambda k, *xs: turned(k, *xs, most=200.0), (Q, X, X)),
+    "sums in i8 of what floats choose": (
+        rowwise(Kit.sum), rowwise(lambda k, w: k.sum(k.cast(w, "i32"))), (W8, W8, X)),
+    "running sums in i8 of what floats choose": (
+        rowwise(scanned), rowwise(lambda k, w: scanned(k, k.cast(w, "i32"))), (W8, W8, X)),
+    "a sum in i32 of what floats choose, as i8": (
+        rowwise(lambda k, w: k.cast(k.sum(k.cast(w, "i32")), "i8")), rowwise(lambda k, w: k.sum(k.cast(w, "i32"))),
+        (W8, W8, X)),
+    "an i32 that floats choose, as i16": (
+        rowwise(lambda k, w: k.column(k.cast(w, "i16"), 0)), rowwise(lambda k, w: k.column(w, 0)),
+        ("i32[3,5]", "i32[3,5]", X)),
+    "an i8 that floats choose, as u8": (
+        rowwise(lambda k, w: k.column(k.cast(w, "u8"), 0)), rowwise(lambda k, w: k.column(w, 0)), (W8, W8, X)),
     "w / w as 1": (
         lambda k, w, x: k.mul(k.div(moved(k, w, 0.0), moved(k, w, 0.0)), x),
         lambda k, w, x: k.mul(x, moved(k, k.sub(w, w), 1.0)), (W8, X)),
@@ -146,6 +174,17 @@ def test_functions_of_all_values_are_real(name: str) -> None:
 def test_other_functions_are_not(name: str) -> None:
     """Values in [0, 8) do not tell all of these apart."""
     assert level(*OTHER[name][:2], *OTHER[name][2]) not in EQUAL
+
+
+def test_common_bits_are_not_those_that_differ() -> None:
+    """Both are 0 where every given value is."""
+    data = {"x0": np.zeros((3, 5), np.uint8), "x1": np.zeros((3, 5), np.uint8), "x2": np.ones((3, 5), np.float32)}
+
+    def operated(name: str) -> Body:
+        return lambda k, a, b, x: k.mul(k.cast(k.b(name, a, b), "f32"), x)
+
+    assert level(operated("and"), operated("xor"), Q, Q, X, data=data) not in EQUAL
+    assert level(operated("xor"), operated("xor"), Q, Q, X, data=data) in EQUAL
 
 
 def test_integers_out_of_integers() -> None:
