@@ -105,8 +105,8 @@ def _replay(model: bool) -> str:
     """What to do with the arrays; a model's weights are no arguments of it."""
     if not model:
         return """Hand the arrays to both functions in the order of the table, on any machine that runs them, and look
-at the element above. `irverify.compare(a, b, inputs=[inputs[n] for n in inputs.files])` judges the pair again on exactly
-these arrays."""
+at the element above. `irverify.compare(a, b, inputs=[inputs[n] for n in inputs.files])` judges the pair again on
+exactly these arrays."""
     return f"""Copy the arrays named `{WEIGHT}NAME` into A's parameter or buffer NAME and into what stands for it in B,
 hand the others to both models in the order of the table, and look at the element above. `irverify.compare(a, b,
 inputs=[inputs[n] for n in inputs.files if not n.startswith("{WEIGHT}")])` judges the pair again on these inputs, with
