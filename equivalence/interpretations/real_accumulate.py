@@ -177,8 +177,8 @@ class Accumulate(Extrema):
         right = cell(b).map(lambda plane: full(plane, depth, rank - 1))
         if out.dtype.is_integer and out.taint != FLOAT_DATA:
             operands = [a, b] if acc is None else [a, b, acc]
-            free = acc is None and self.symbolic(a, b)
-            made = self.summed(out, (a, b), self.matmul(left, right, rank), depth) if free else None
+            free = self.symbolic(a, b)
+            made = self.summed(out, (a, b), self.matmul(left, right, rank), depth, acc) if free else None
             return (self.settled(out, *operands) if made is None else made).planes()
         product = self.matmul(left, right, rank)
         if out.dtype.is_integer:

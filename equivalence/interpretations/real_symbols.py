@@ -195,8 +195,10 @@ class Symbols(Decisions):
         made = result.marked(mark).sampled(out.data.astype(np.float64))
         return made if self.bits.remember(made, shape, known) else None
 
-    def summed(self, out: Lanes, args: Sequence[Lanes], result: Cell, terms: int) -> Cell | None:
-        """A sum of ``terms`` products of one element of each operand, where it cannot wrap."""
+    def summed(
+        self, out: Lanes, args: Sequence[Lanes], result: Cell, terms: int, start: Lanes | None = None
+    ) -> Cell | None:
+        """A sum of ``terms`` products of one element of each operand, and of ``start``, where it cannot wrap."""
         if out.dtype.kind == "bool" or not self.symbolic(*args):
             return None
         known = [self.bits.known(a) for a in args]
@@ -207,6 +209,13 @@ class Symbols(Decisions):
             assert k is not None
             most *= max(float(np.abs(k.low).max(initial=0.0)), float(np.abs(k.high).max(initial=0.0)))
             origins = origins | np.bitwise_or.reduce(k.origins, axis=None, initial=ZERO)
+        if start is not None:
+            first = self.bits.known(start)
+            if first is None:
+                return None
+            most += max(float(np.abs(first.low).max(initial=0.0)), float(np.abs(first.high).max(initial=0.0)))
+            origins = origins | np.bitwise_or.reduce(first.origins, axis=None, initial=ZERO)
+            args, result = (*args, start), self.add(result, cell(start))
         bound = np.full(out.data.shape, most)
         if not fits(-bound, bound, out.dtype):
             return None

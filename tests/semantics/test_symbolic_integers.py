@@ -70,6 +70,19 @@ def scanned(k: Kit, w: Value) -> Value:
     return k.column(k.b("scan", w, axis=1, combine="add", reverse=False), 4)
 
 
+def dot(k: Kit, *xs: Value, to: str = "i32") -> Value:
+    """x y + start, scaled."""
+    x, y, start, scale = xs
+    parts = [x, y, start] if to == "i32" else [k.cast(v, to) for v in (x, y, start)]
+    precision = {"precision": "ieee"} if to == "f32" else {}
+    return k.mul(k.cast(k.b("dot", *parts, acc=to, **precision), "f32"), scale)
+
+
+def again(k: Kit, x: Value, y: Value, start: Value, scale: Value) -> Value:
+    """x y + (x y + start), the inner sum in i32, scaled."""
+    return dot(k, x, y, k.b("dot", x, y, start, acc="i32"), scale)
+
+
 def relu(inside: bool) -> Body:
     return lambda k, w, x: k.max(k.mul(k.cast(w, "f32"), x), 0.0) if inside else k.mul(k.cast(w, "f32"), k.max(x, 0.0))
 
@@ -163,6 +176,20 @@ def test_one_integer_is_drawn_with_both_signs(kind: str) -> None:
 
     found = level(spread(True), spread(False), f"{kind}[]", "f32[5]", data=data)
     assert (found in EQUAL) == (kind == "u8")
+
+
+@pytest.mark.parametrize(("start", "right"), [("i32", False), ("i16", True)])
+def test_products_on_an_accumulator(start: str, right: bool) -> None:
+    """An accumulator that may hold any i32 may wrap."""
+
+    def ints(k: Kit, x: Value, y: Value, a: Value, s: Value) -> Value:
+        return again(k, x, y, k.cast(a, "i32") if start == "i16" else a, s)
+
+    def floats(k: Kit, x: Value, y: Value, a: Value, s: Value) -> Value:
+        return k.mul(k.add(k.mul(dot(k, x, y, k.mul(a, 0), k.lit(1.0, s), to="f32"), 2.0), k.cast(a, "f32")), s)
+
+    specs = ("i8[3,4]", "i8[4,5]", f"{start}[3,5]", "f32[3,5]")
+    assert (level(ints, floats, *specs) in EQUAL) == right
 
 
 @pytest.mark.parametrize("name", PROVED)
