@@ -145,6 +145,8 @@ class Bits:
 
     def inputs_of(self, lanes: Lanes) -> np.uint64:
         """The inputs whose values lanes are computed from, as a bit set; of lanes that are not found again none."""
+        if lanes.planes is None:
+            return ZERO  # an integer of shapes and literals alone
         x = cell(lanes)
         shape = np.broadcast_shapes(*(plane.shape for plane in x))
         at = np.broadcast_to(x.alive & ((x.mark & CONCRETE) == 0), shape)
