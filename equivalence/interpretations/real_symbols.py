@@ -161,13 +161,17 @@ class Symbols(Decisions):
         """``result``, a sum of ``terms`` products of what floats have chosen, which no field wraps: where symbols are
         among them and it may not be what it is in the type of ``out``, the given values hold."""
         origins = [self.bits.inputs_of(a) for a in args]
-        if not any(origins) or any(not own and self.symbolic(a) for own, a in zip(origins, args, strict=True)):
-            return result  # integers that are made of floats are taken to be in range
-        low, high = self._reach(args[0])
-        for a in args[1:]:
-            ends = [x * y for x in (low, high) for y in self._reach(a)]
-            low, high = min(ends), max(ends)
-        low, high = (np.full((1,) * len(out.data.shape), terms * x) for x in (min(low, 0.0), max(high, 0.0)))
+        if not any(origins):
+            return result
+        if any(not own and self.symbolic(a) for own, a in zip(origins, args, strict=True)):
+            low, high = _range(out.dtype)  # beside integers that are made of floats: those are taken to be in range
+        else:
+            low, high = self._reach(args[0])
+            for a in args[1:]:
+                ends = [x * y for x in (low, high) for y in self._reach(a)]
+                low, high = min(ends), max(ends)
+            low, high = terms * min(low, 0.0), terms * max(high, 0.0)
+        low, high = (np.full((1,) * len(out.data.shape), x) for x in (low, high))
         shape = np.broadcast_shapes(out.data.shape, *(plane.shape for plane in result))
         known = Known(low, high, np.full((1,) * low.ndim, np.bitwise_or.reduce(origins)), None)
         if not fits(low, high, out.dtype) or not self.bits.remember(result, shape, known):
@@ -180,9 +184,8 @@ class Symbols(Decisions):
         shape = np.broadcast_shapes(lanes.data.shape, *(plane.shape for plane in x))
         exact = np.broadcast_to(x.alive & ((x.mark & CONCRETE) != 0), shape)
         found = self.bits.find(x, np.broadcast_to(x.alive, shape) & ~exact, shape)
-        bits = lanes.dtype.bits
         if found is None:
-            return (0.0, 2.0**bits) if lanes.dtype.kind == "uint" else (-(2.0 ** (bits - 1)), 2.0 ** (bits - 1))
+            return _range(lanes.dtype)
         own = np.broadcast_to(x.sample, shape)[exact]
         ends = np.concatenate([found.low, found.high, own])
         return float(ends.min(initial=0.0)), float(ends.max(initial=0.0))
@@ -220,6 +223,14 @@ class Symbols(Decisions):
         if not fits(-bound, bound, out.dtype):
             return None
         return self.bounded(out, result, Known(-bound, bound, np.full(out.data.shape, origins), None), args)
+
+
+def _range(dtype: DType) -> tuple[float, float]:
+    return (
+        (0.0, 2.0**dtype.bits - 1)
+        if dtype.kind == "uint"
+        else (-(2.0 ** (dtype.bits - 1)), 2.0 ** (dtype.bits - 1) - 1)
+    )
 
 
 def _constant(lanes: Lanes) -> Array | None:

@@ -203,6 +203,20 @@ def test_other_functions_are_not(name: str) -> None:
     assert level(*OTHER[name][:2], *OTHER[name][2]) not in EQUAL
 
 
+@pytest.mark.parametrize(("by", "right"), [("i8", False), ("i64", True)])
+def test_products_of_quantised_numbers_as_another_type(by: str, right: bool) -> None:
+    """All given integers are 0: nothing that is tried overflows."""
+
+    def body(to: str) -> Body:
+        return lambda k, w, x, s: k.mul(
+            k.cast(k.cast(k.b("dot", k.cast(k.mul(x, 3.0), "i8"), w, acc="i32"), to), "f32"), s
+        )
+
+    specs = ("i8[4,5]", "f32[3,4]", "f32[3,5]")
+    data = {"x0": np.zeros((4, 5), np.int8), "x1": np.ones((3, 4), np.float32), "x2": np.ones((3, 5), np.float32)}
+    assert (level(body(by), body("i32"), *specs, data=data) in EQUAL) == right
+
+
 def test_common_bits_are_not_those_that_differ() -> None:
     """Both are 0 where every given value is."""
     data = {"x0": np.zeros((3, 5), np.uint8), "x1": np.zeros((3, 5), np.uint8), "x2": np.ones((3, 5), np.float32)}
