@@ -25,7 +25,7 @@ _BLOCKS = (16, 32, 64, 128, 256)
 REDUCED = "a small one"
 _REDUCED = 1 << 14  # about as many elements has an array of all dimensions there
 _EXTRA = ("whole long blocks", "two of ", "past ")
-_PAST = 1 << 15  # elements that a set past a length of the file may come to
+_PAST = 1 << 13  # elements that a set past a length of the file may come to
 _LONG = (512, 1024, 2048, 4096, 8192)  # blocks of kernels that work along one axis
 BLOCK_SIZES = _BLOCKS + _LONG
 
