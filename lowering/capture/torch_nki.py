@@ -43,7 +43,8 @@ class _Call:
     def run(self, kernel: Kernel, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         recorder = self.session.recorder
         if recorder is None:
-            raise UsageError(f"{self.session.span()}: {kernel.__name__} is called outside of the function compared")
+            name = kernel.function.__name__
+            raise UsageError(f"{self.session.span()}: {name} is called outside of the function compared")
         names = [*(f"arg{number}" for number in range(len(args))), *kwargs]
         values = [self._as_array(name, value) for name, value in zip(names, [*args, *kwargs.values()], strict=True)]
         named = dict(zip(names[len(args) :], values[len(args) :], strict=True))
